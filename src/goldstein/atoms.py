@@ -7,6 +7,7 @@
 """
 
 from goldstein.calculus import *  # noqa: F403
+from goldstein.calculus.atoms import *  # noqa: F403
 
 __all__ = [  # noqa: F405
     "abs", "arcsinh", "arctan", "capped_l1", "concatenate", "cos", "cosh", "cumsum", "einsum",

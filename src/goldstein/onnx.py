@@ -7,6 +7,7 @@ about the network in real numbers, not in float32.
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -193,30 +194,19 @@ def _split(o: Any, u: Any, sizes: Any = None) -> Any:
 
 _RULES: dict[str, Callable[..., Any]] = {
     "Gemm": _gemm,
-    "MatMul": lambda o, a, b: a @ b,
-    "Add": lambda o, a, b: a + b,
-    "Sub": lambda o, a, b: a - b,
-    "Mul": lambda o, a, b: a * b,
-    "Div": lambda o, a, b: a / b,
+    **{name: lambda o, a, b, pair=pair: pair(a, b) for name, pair in {
+        "MatMul": operator.matmul, "Add": operator.add, "Sub": operator.sub, "Mul": operator.mul,
+        "Div": operator.truediv}.items()},
     "Pow": lambda o, a, b: a ** float(np.asarray(b).reshape(())),
     "Sum": lambda o, *some: sum(some[1:], some[0]),
-    "Neg": lambda o, u: -u,
-    "Abs": lambda o, u: np.abs(u),
-    "Relu": lambda o, u: atoms.relu(u),
-    "LeakyRelu": lambda o, u: atoms.leaky_relu(u, o.get("alpha", 0.01)),
     "PRelu": _prelu,
+    "LeakyRelu": lambda o, u: atoms.leaky_relu(u, o.get("alpha", 0.01)),
     "Clip": lambda o, u, low=None, high=None: np.clip(u, o.get("min", low), o.get("max", high)),
-    "Max": lambda o, a, b: np.maximum(a, b),
-    "Min": lambda o, a, b: np.minimum(a, b),
-    "Sigmoid": lambda o, u: atoms.sigmoid(u),
-    "Softplus": lambda o, u: atoms.softplus(u),
-    "Tanh": lambda o, u: np.tanh(u),
-    "Exp": lambda o, u: np.exp(u),
-    "Log": lambda o, u: np.log(u),
-    "Sqrt": lambda o, u: np.sqrt(u),
-    "Reciprocal": lambda o, u: 1.0 / u,
-    "Sin": lambda o, u: np.sin(u),
-    "Cos": lambda o, u: np.cos(u),
+    **{name: lambda o, *some, function=function: function(*some) for name, function in {
+        "Neg": np.negative, "Abs": np.abs, "Relu": atoms.relu, "Max": np.maximum,
+        "Min": np.minimum, "Sigmoid": atoms.sigmoid, "Softplus": atoms.softplus, "Tanh": np.tanh,
+        "Exp": np.exp, "Log": np.log, "Sqrt": np.sqrt, "Reciprocal": np.reciprocal, "Sin": np.sin,
+        "Cos": np.cos}.items()},
     "ReduceSum": _reduced(operators.sum_entries),
     "ReduceMean": _reduced(lambda u, **o: u.mean(**o)),
     "ReduceMax": _reduced(atoms.largest),

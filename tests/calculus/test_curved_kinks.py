@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.plain_code import FUNCTIONS, run
 
 import goldstein as gs
 from goldstein.construction.near.curved_kinks import CurvedKinks
@@ -138,3 +139,11 @@ def test_a_circle_without_a_rational_point_has_a_pivot_in_a_box_or_beside() -> N
     assert res.certificate.eps <= 1e-3
     assert res.certificate.delta <= 1e-3
     assert res.certificate.verify(F).ok
+
+
+def test_ties_of_a_median_with_many_entries_are_found() -> None:
+    """Four moduli of residuals tie: two neighbours of the middle, and one beyond."""
+    res = run("least median")
+    assert res.success
+    assert res.certificate.kind == "near"
+    assert res.certificate.verify(FUNCTIONS["least median"][1]).ok

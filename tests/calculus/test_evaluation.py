@@ -12,7 +12,9 @@ from scipy import sparse
 from tests.limits import gradient_enclosure
 
 import goldstein as gs
+from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
 from goldstein.calculus.evaluation import Evaluation
+from goldstein.calculus.operators import rational_scale
 from goldstein.checker.sides import point_at
 from goldstein.errors import KinkError, NotCertifiableError
 
@@ -114,3 +116,16 @@ def test_a_copy_in_another_process_is_the_same_function() -> None:
     again = pickle.loads(pickle.dumps(F))
     assert again.value(x) == F.value(x)
     assert np.array_equal(again.gradient(x), F.gradient(x))
+
+
+def test_constants_and_slopes_that_are_one_number() -> None:
+    """What does not depend on the entry is written as one number, and stands for all of them."""
+    w, A = gs.Variable(3), np.array([[1.0, 2.0, 0.0], [0.5, -1.0, 1.0]])
+    constant = Elementwise(PiecewisePolynomial("constant", [], [[2]]), A @ w)
+    third = rational_scale(A @ w, Fraction(1, 3))
+    F = gs.max(gs.concatenate([constant, w])) + gs.sum(third) + gs.sum(constant * w[:2]) + third[0]
+    x = np.array([0.5, 3.0, -1.0])
+    assert F.value(x) == pytest.approx(3.0 + (A @ x).sum() / 3.0 + 7.0 + 6.5 / 3.0)
+    expected = np.array([2.0, 2.0, 0.0]) + A.sum(axis=0) / 3.0 + A[0] / 3.0 + [0.0, 1.0, 0.0]
+    np.testing.assert_allclose(F.gradient(x), expected)
+    np.testing.assert_allclose(F.evaluation.gradient(F.evaluation.tape(x)), expected)

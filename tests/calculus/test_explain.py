@@ -239,8 +239,6 @@ def test_explanation_of_the_two_layer_network():
     domain = [Block(slice(0, 9), 3.0), Block(slice(9, 12), 2.0)]
     proof = fun.explain(domain=domain)
     assert proof.triple.modulus == pytest.approx(22.9641016, abs=1e-7)
-    assert "the rules R2, R4, R6 and R3 alone give" in str(proof)
-    assert "modulus = 159" in str(proof)
 
 
 def test_explanation_of_the_one_layer_network():

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from tests.functions import gated_vertices
 
+import goldstein as gs
 from goldstein.apriori.falsify import (
     distance_to_hull,
     falsify,
@@ -16,6 +19,8 @@ from goldstein.apriori.falsify import (
 )
 from goldstein.apriori.outer_lipschitz import OuterLipschitz
 from goldstein.apriori.rules import gated_pivot, nearest_kink_pivot, rescale
+from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
+from goldstein.checker import nodes
 from goldstein.errors import InputError, KinkError
 
 
@@ -141,3 +146,49 @@ def test_distance_to_hull_agrees_with_geometry():
     assert distance_to_hull([0.5, 0.5], square) == pytest.approx(0.0, abs=1e-12)
     assert distance_to_hull([2.0, 2.0], square) == pytest.approx(2**0.5)
     assert distance_to_hull([3.0], [[1.0], [2.0]]) == 1.0
+
+
+def _slopes_of(node: nodes.Piecewise, z: np.ndarray) -> list[list[float]]:
+    """The derivatives on both sides of a number, exactly."""
+    t = Fraction(float(z[0]))
+    sides = {sum(s < t for s in node.breakpoints), sum(s <= t for s in node.breakpoints)}
+    return [[float(sum(c * t**k for k, c in enumerate(node.slopes[i])))] for i in sides]
+
+
+def _random_atom(rng: np.random.Generator) -> PiecewisePolynomial:
+    """A continuous function of up to four kinks, linear or quadratic between them."""
+    levels = np.unique(rng.integers(-8, 9, rng.integers(1, 5))) / 4.0
+    value, at, pieces = Fraction(0), Fraction(float(levels[0])), []
+    for t in [*levels.tolist(), math.inf]:
+        slope, bend = Fraction(int(rng.integers(-2, 3))), Fraction(int(rng.integers(-1, 2)), 4)
+        # value + slope (u - at) + bend (u - at)^2
+        pieces.append([value - slope * at + bend * at**2, slope - 2 * bend * at, bend])
+        if t < math.inf:
+            # The next piece begins where this one ends.
+            at, value = Fraction(t), sum(c * Fraction(t) ** k for k, c in enumerate(pieces[-1]))
+    return PiecewisePolynomial("random", levels.tolist(), pieces)
+
+
+DEAD_ZONE = PiecewisePolynomial("dead_zone", [-1, 1], [[-1, -1], [0], [-1, 1]])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_triples_of_atoms_follow_from_their_breakpoints(seed: int) -> None:
+    """Among them the one of CONTRIBUTING, which has two kinks and says nothing but its pieces."""
+    rng = np.random.default_rng(seed)
+    atom = DEAD_ZONE if seed == 0 else _random_atom(rng)
+    F = gs.sum(Elementwise(atom, gs.Variable(1)))
+    node = nodes.Piecewise((0,), (1,), 1, atom.breakpoints, atom.pieces)
+    kinks = [float(t) for t in atom.breakpoints]
+    for radius in (0.25, 1.0, 3.0):
+        claim = F.outer_lipschitz(pivot_radius=radius)
+
+        def pivot(x: np.ndarray, radius: float = radius) -> list[float]:
+            y = float(F.pivot(x, pivot_radius=radius)[0])  # rounded, and meant to be on a kink
+            return [next((t for t in kinks if abs(t - y) < 1e-12), y)]
+
+        found = falsify(
+            lambda z: _slopes_of(node, z), claim, pivot, kinks=kinks, trials=10, rng=seed
+        )
+        assert found is None, f"{atom}: {claim}: {found}"
+    assert seed or F.outer_lipschitz(pivot_radius=3.0).reach < 1.0

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.optimize
+from benchmarks.random_programs import Compared
 
 import goldstein as gs
 import goldstein.scipy
@@ -280,3 +281,12 @@ def test_a_layout_is_traced_through() -> None:
     assert res.success
     assert res.x["b"].shape == (2, 2)
     assert res.certificate.verify(f).ok
+
+
+def test_random_programs_are_those_of_numpy_jax_and_sixty_digits() -> None:
+    pytest.importorskip("jax")
+    compared = Compared()
+    for seed in range(1_000_000, 1_000_030):
+        compared.one(seed)
+    assert compared.false == []
+    assert compared.counts["enclosed gradient"] >= 20

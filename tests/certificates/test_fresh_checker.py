@@ -89,7 +89,7 @@ def scale_matrices(F: Any) -> None:
 
 def exchange_values(F: Any) -> None:
     y = np.array([0.0])
-    F._last = (y.tobytes(), 0 * F.evaluation.tape(y))
+    F._last = (y.tobytes(), tuple(0 * s for s in F.evaluation.states(y)))
 
 
 ATTACKS = [
@@ -111,7 +111,7 @@ def test_what_the_float_search_kept_does_not_make_a_goldstein_certificate() -> N
     y = np.array([[1.0]])
     claim = GoldsteinCertificate.from_gradients(y[0], y, np.zeros((1, 1)))
     F.value(y[0])
-    F._last = (y.tobytes(), -np.abs(F.evaluation.tape(y[0])))
+    F._last = (y.tobytes(), tuple(-np.abs(s) for s in F.evaluation.states(y[0])))
     assert not claim.verify(F).ok
 
 

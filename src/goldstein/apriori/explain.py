@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from goldstein.apriori.arrangement import Arrangement, Component, KinkGroup, MissingAssumption
-from goldstein.apriori.curves import scalar_of
 from goldstein.apriori.modulus import (
     Bend,
     Domain,
@@ -18,19 +17,10 @@ from goldstein.apriori.modulus import (
     arguments,
     piece_modulus,
     plan,
-    steepest,
-    tree_of,
 )
 from goldstein.apriori.outer_lipschitz import OuterLipschitz
-from goldstein.apriori.rules import (
-    linear_composition,
-    partially_separable_sum,
-    positive,
-    rescale,
-    separable_sum,
-)
+from goldstein.apriori.rules import positive
 from goldstein.calculus.expression import Expression
-from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.directed import product_up
@@ -41,8 +31,6 @@ PROPOSITIONS = {
     "R2": "separable sum (loose as printed, E4)",
     "R3": "linear composition (correct, E20)",
     "R3'": "linear composition, row by row (E19, E20)",
-    "R4": "rescaling (false as printed, E1)",
-    "R6": "partially separable sum (E22)",
     "R8": "pieces (not in the paper)",
     "1.2": "NAS by GAS (correct)",
 }
@@ -163,7 +151,6 @@ def explain(fun: Expression, *, pivot_radius: float = 0.1, domain: Domain = None
     MISSING no triple for sum
       MISSING abs: its kink matrix is 2 x 1 with rank at most 1, but rank 2 is needed ...
     """
-    root = tree_of(fun)
     steps: list[Explanation] = []
     arrangement, modulus = None, None
     try:
@@ -173,7 +160,7 @@ def explain(fun: Expression, *, pivot_radius: float = 0.1, domain: Domain = None
         steps.append(_missing(failure, "R3'"))
     try:
         modulus = _finite(fun, piece_modulus(fun, domain))
-        steps.append(_explain_modulus(modulus, root))
+        steps.append(_explain_modulus(modulus))
     except NotCertifiableError as failure:
         steps.append(_missing(failure, "R8"))
     name = _label(fun)
@@ -277,12 +264,8 @@ def _explain_atom(group: KinkGroup) -> Explanation:
     return Explanation(claim, "", {"radius/reach": group.spread, "kappa": 0.0, "L": 1.0})
 
 
-def _explain_modulus(modulus: Modulus, root: Expression) -> Explanation:
+def _explain_modulus(modulus: Modulus) -> Explanation:
     steps = [_explain_bend(bend, modulus) for bend in modulus.bends]
-    chain = _by_rules(root, modulus)
-    if chain is not None:
-        claim = "for comparison, the rules R2, R4, R6 and R3 alone give"
-        steps.append(Explanation(claim, _cite("R4", "R6"), {"modulus": chain}))
     return Explanation(
         "gradients of the pieces move at most at the modulus",
         _cite("R1", "R8"),
@@ -298,52 +281,3 @@ def _explain_bend(bend: Bend, modulus: Modulus) -> Explanation:
     return Explanation(
         f"{_label(bend.node)} adds {bend.rule}", "", {"amount": bend.amount, **constants}
     )
-
-
-def _by_rules(root: Expression, modulus: Modulus) -> float | None:
-    """Return the modulus of a two-layer network by the paper's chain of rules, corrected.
-
-    Gated relus (kappa 1), separable over neurons, rescaled by the loss, summed over samples that
-    share the gates, composed with the data.
-    """
-    found = _two_layer_parts(root)
-    if found is None:
-        return None
-    product, data, loss = found
-    gates, weights = modulus.ranges[id(product.args[1])], modulus.ranges[id(data.args[0])]
-    matrix, function = data.data[0], scalar_of(loss)
-    assert function is not None
-    longest = float(np.sqrt((matrix**2).sum(axis=1)).max())
-    slope = steepest(function, modulus.ranges[id(arguments(loss)[0])])
-    inner = math.hypot(gates.size, longest * weights.size)
-    if not math.isfinite(inner * slope):
-        return None
-    neuron = OuterLipschitz(0.0, math.inf, 1.0)
-    sample = rescale(separable_sum([neuron]), inner, slope, function.curvature)
-    total = partially_separable_sum([sample] * data.shape[0])
-    try:
-        return max(total.modulus, linear_composition(total, matrix).modulus)
-    except NotCertifiableError:
-        return None
-
-
-def _two_layer_parts(root: Expression) -> tuple[Expression, Expression, Expression] | None:
-    """Find `loss(relu(X W) a)` with one output, where a and W are trained."""
-    steps = plan(root)
-    for product in steps:
-        if product.kind is not nodes.Product or product.name != "MatMul" or product.ndim != 1:
-            continue
-        hidden = product.args[0]
-        data = arguments(hidden)[0] if scalar_of(hidden) is not None else None
-        if (
-            data is None
-            or data.kind is not nodes.Affine
-            or not isinstance(data.data[0], np.ndarray)
-        ):
-            continue
-        for loss in steps:
-            function = scalar_of(loss)
-            smooth = function is not None and not function.kinks
-            if smooth and loss.name != "Divide" and product in plan(loss):
-                return product, data, loss
-    return None

@@ -210,22 +210,15 @@ def distance_to_hull(vector: ArrayLike, vertices: ArrayLike) -> float:
     return float(np.linalg.norm(min_norm_weights(shifted) @ shifted))
 
 
+@dataclass
 class _Search:
     """One run: the claim, the kinks, and the points of a ball worth trying."""
 
-    def __init__(
-        self,
-        subdifferential: Subdifferential,
-        claim: OuterLipschitz,
-        kinks: list[Vector],
-        rng: np.random.Generator,
-        tolerance: float,
-    ) -> None:
-        self.subdifferential = subdifferential
-        self.claim = claim
-        self.kinks = kinks
-        self.rng = rng
-        self.tolerance = tolerance
+    subdifferential: Subdifferential
+    claim: OuterLipschitz
+    kinks: list[Vector]
+    rng: np.random.Generator
+    tolerance: float
 
     def best_of(self, x: Vector, pivots: Iterable[Vector]) -> Violation | None:
         """Return None if some pivot survives, else the violation of the last one."""

@@ -9,63 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from goldstein.calculus.atoms import *  # noqa: F403
 from goldstein.calculus.atoms import absolute as abs
-from goldstein.calculus.atoms import (
-    arcsinh,
-    arctan,
-    capped_l1,
-    cos,
-    cosh,
-    eps_insensitive,
-    exp,
-    expm1,
-    gated_relu,
-    hard_tanh,
-    hinge,
-    huber,
-    leaky_relu,
-    log,
-    log1p,
-    log_sum,
-    logistic,
-    max_affine,
-    maximum,
-    mcp,
-    median,
-    minimum,
-    norm,
-    norm1,
-    norm2,
-    pinball,
-    power,
-    pseudo_huber,
-    quantile,
-    quotient,
-    ramp,
-    reciprocal,
-    relu,
-    relu6,
-    row_max,
-    scad,
-    sigmoid,
-    sin,
-    sinh,
-    smooth_function,
-    soft_threshold,
-    softmax_cross_entropy,
-    softplus,
-    sort,
-    sqrt,
-    square,
-    squared_hinge,
-    std,
-    sum_largest,
-    sum_squares,
-    tan,
-    tanh,
-    trimmed_sum,
-    var,
-)  # fmt: skip
 from goldstein.calculus.atoms import largest as max
 from goldstein.calculus.atoms import smallest as min
 from goldstein.calculus.conditions import greater, where
@@ -96,7 +41,7 @@ _HIGHER = {
 }  # fmt: skip
 _WHERE = {name: module for module, names in _HIGHER.items() for name in names}
 
-__all__ = [
+__all__ = [  # noqa: F405
     "Ball", "Expression", "Variable", "abs", "arcsinh", "arctan", "capped_l1", "concatenate",
     "cos", "cosh", "cumsum", "einsum", "eps_insensitive", "exp", "expm1", "gated_relu", "greater",
     "hard_tanh", "hinge", "huber", "leaky_relu", "linear", "log", "log1p", "log_sum", "logistic",

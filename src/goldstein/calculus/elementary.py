@@ -16,8 +16,9 @@ class Elementary(NamedTuple):
     Attributes
     ----------
     value, slope : str
+        The slope may use the value, S.
     size, error : str
-        Where |u| <= v up to an error e: how large the value is (V itself, once known), how wrong.
+        Where |u| <= v up to an error e: how large the value is (V, once known), how wrong.
     steepest, sharpest : callable
         (low, high) -> a bound of |derivative|, and of |second derivative|.
     """
@@ -49,27 +50,27 @@ def _power(scale: float, power: float, both: bool = False) -> Callable[[float, f
     return bound
 
 
-_LARGEST = "absolute(t[OUT]).max(initial=0.0)"
-_DISTANCE = "max(absolute({u}).min(initial=inf) - {e}, 1e-300)"
-_ABOVE = "max({u}.min(initial=inf) - {e}, 1e-300)"
+_LARGEST = "top(S)"
+_DISTANCE = "max(low(absolute({u})) - {e}, 1e-150)"
+_ABOVE = "max(low({u}) - {e}, 1e-300)"
 
 ELEMENTARY = {
     "exp": Elementary(
-        "exp({u})", "exp({u})", "scalar_exp({v})", "V * scalar_exp({e}) * {e}", _exp, _exp
+        "exp({u})", "S", "scalar_exp({v})", "V * scalar_exp({e}) * {e}", _exp, _exp
     ),
     "log": Elementary(
         "log({u})", "1.0 / {u}", _LARGEST, "{e} / " + _ABOVE, _power(1.0, 1.0), _power(1.0, 2.0)
     ),
     "sin": Elementary("sin({u})", "cos({u})", "1.0", "{e}"),
     "cos": Elementary("cos({u})", "-sin({u})", "1.0", "{e}"),
-    "tanh": Elementary("tanh({u})", "1.0 - tanh({u}) ** 2", "1.0", "{e}"),
+    "tanh": Elementary("tanh({u})", "1.0 - S * S", "1.0", "{e}"),
     "arctan": Elementary("arctan({u})", "1.0 / (1.0 + {u} * {u})", "1.6", "{e}"),
     "sqrt": Elementary(
-        "sqrt({u})", "0.5 / sqrt({u})", _LARGEST, "{e} / " + _ABOVE + " ** 0.5",
+        "sqrt({u})", "0.5 / S", _LARGEST, "{e} / " + _ABOVE + " ** 0.5",
         _power(0.5, 0.5), _power(0.25, 1.5),
     ),
     "reciprocal": Elementary(
-        "1.0 / {u}", "-1.0 / ({u} * {u})", _LARGEST, "{e} / " + _DISTANCE + " ** 2",
+        "1.0 / {u}", "-S * S", _LARGEST, "{e} / " + _DISTANCE + " ** 2",
         _power(1.0, 2.0, True), _power(2.0, 3.0, True),
     ),
     "pseudo_huber": Elementary(

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 
 from goldstein.calculus.blocked_rows import BlockedRows
-from goldstein.calculus.evaluation import Evaluation, Pieces
+from goldstein.calculus.evaluation import Evaluation, Pieces, States
 from goldstein.calculus.foreign import Foreign
 from goldstein.calculus.set_once import SetOnce
 from goldstein.checker import nodes
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from goldstein.apriori.explain import Explanation
     from goldstein.apriori.modulus import Domain
     from goldstein.apriori.outer_lipschitz import OuterLipschitz
+
+
+_FLOAT64 = np.dtype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -194,13 +197,13 @@ class Expression(SetOnce, Oracle):
     def value(self, x: Vector) -> float:
         """Return F(x)."""
         self._require_scalar("value")
-        return float(self._tape(self._point(x))[-1])
+        return float(self._states(self._point(x))[self.evaluation.end])
 
     def __call__(self, x: Vector) -> Any:
         """Return the value, scalar or array."""
         # A copy: what the caller does with it must not reach the values kept for the next question.
-        found = self.evaluation
-        return self._tape(self._point(x))[found.at[found.last]].reshape(self.shape).copy()
+        found = self._states(self._point(x))[self.evaluation.end]
+        return np.reshape(found, self.shape).copy()
 
     def gradient(self, y: Vector) -> Vector:
         """Return the gradient at y, or raise `KinkError` when y is on a kink.
@@ -209,21 +212,23 @@ class Expression(SetOnce, Oracle):
         """
         self._require_scalar("gradient")
         point = self._point(y)
-        found, t = self.evaluation, self._tape(point)
-        largest = found.clear(t)
-        pieces = self._decided(point, t) if largest is None else None
-        doubtful = largest is None or not largest < 1e300
-        if doubtful and not np.isfinite(t[found.relied_on]).all():
+        found, states = self.evaluation, self._states(point)
+        clear = found.slopes(states)
+        if clear is not None and clear[0] < 1e300:
+            return clear[1]
+        t = found.on_tape(states)
+        pieces = self._decided(point, t) if clear is None else None
+        if not np.isfinite(t[found.relied_on]).all():
             # A partial sum that overflows says nothing of the sum, not even its sign.
             return np.full(point.shape, np.nan)
         return found.gradient(t, pieces)
 
-    def _tape(self, point: Vector) -> Vector:
+    def _states(self, point: Vector) -> States:
         # One pass answers value and gradient at a point; the pair is replaced as a whole.
         key = point.tobytes()
-        last: tuple[bytes, Vector] | None = self.__dict__.get("_last")
+        last: tuple[bytes, States] | None = self.__dict__.get("_last")
         if last is None or last[0] != key:
-            last = self._last = key, self.evaluation.tape(point)
+            last = self.__dict__["_last"] = key, self.evaluation.states(point)
         return last[1]
 
     @cached_property
@@ -270,7 +275,7 @@ class Expression(SetOnce, Oracle):
         return {k: v for k, v in self.__dict__.items() if k not in derived}
 
     def _point(self, x: Any) -> Vector:
-        if not (isinstance(x, np.ndarray) and x.dtype == np.float64):
+        if not (isinstance(x, np.ndarray) and x.dtype == _FLOAT64):
             x = exact_floats(x, "the point", finite=False)
         point: Vector = np.ascontiguousarray(x)
         if point.shape != self.variable.shape:

@@ -224,7 +224,7 @@ def add(u: Expression, other: Any) -> Expression:
     other = _operand(other, "a constant term")
     shape = common_shape("add", u.shape, other.shape)
     if not isinstance(other, Expression):
-        return shift(broadcast(u, shape), other)
+        return shift(broadcast(u, shape), other) if other.any() else broadcast(u, shape)
     for log, m in ((u, other), (other, u)):
         merged = atoms.lifted(log, m) if log.name == "log" and log.shape == shape else None
         if merged is not None:

@@ -654,7 +654,7 @@ def compare(found: Expression, code: Callable[[Vector], Any], x: Vector) -> None
                 if k == 0:
                     raise TraceError(f"the code fails at x: {failure}.") from failure
                 continue
-        tape = found._tape(y)
+        tape = found.evaluation.tape(y)
         ours, largest = float(tape[-1]), float(np.nanmax(np.abs(tape)))
         slack = 1e-9 * (1.0 + abs(theirs)) + 1e-13 * (largest if math.isfinite(largest) else 0.0)
         if math.isfinite(theirs) and not abs(ours - theirs) <= slack:

@@ -148,6 +148,11 @@ class GoldsteinCertificate(LaidOut):
         if self.descent is not None and found.delta < math.inf:
             layout = layout_of(self, like)
             _check_descent(found, self, asked(*derived(fun, jac, args, self.x, layout)))
+        if getattr(fun, "is_written", False) and found.ok:
+            from goldstein.calculus.domains import undefined_in
+
+            if missing := undefined_in(fun, np.ravel(self.x), self.delta):  # type: ignore[arg-type]
+                found.add("domain", False, f"in the ball there may be {missing}")
         return found
 
     def export(self, path: str | Path, fun: Any) -> Path:

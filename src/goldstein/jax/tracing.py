@@ -73,6 +73,69 @@ _ENTRYWISE: dict[str, Callable[..., Any]] = {
     **{name: getattr(np, name) for name in
        ("exp", "exp2", "log", "log1p", "expm1", "sin", "cos", "tan", "tanh", "sinh", "cosh")},
 }  # fmt: skip
+
+
+def _equal(params: Any, a: Any, b: Any) -> Any:
+    if a is not b:
+        raise TraceError("fn compares for equality, which no real number stands for.")
+    return np.zeros(np.shape(a), bool)  # is it NaN?
+
+
+def _converted(params: Any, a: Any) -> Any:
+    if isinstance(a, Expression) and np.dtype(params["new_dtype"]).kind != "f":
+        raise TraceError("fn rounds to whole numbers: its value would jump.")
+    return a
+
+
+def _reduced(function: Any) -> Callable[..., Any]:
+    return lambda params, u: function(u, axis=tuple(params["axes"])) if np.ndim(u) else u
+
+
+def _along(function: Any) -> Callable[..., Any]:
+    def rule(params: Any, u: Any) -> Any:
+        axis = params["axis"]
+        if params.get("reverse"):
+            return np.flip(function(np.flip(u, axis), axis), axis)
+        return function(u, axis)
+
+    return rule
+
+
+def _dot_general(params: Any, a: Any, b: Any) -> Any:
+    (left, right), (batch_a, batch_b) = params["dimension_numbers"]
+    if np.ndim(a) == 2 and np.ndim(b) <= 2 and (tuple(left), tuple(right)) == ((1,), (0,)):
+        return a @ b
+    names_a, names_b = (
+        list(string.ascii_lowercase[: np.ndim(a)]),
+        list(string.ascii_uppercase[: np.ndim(b)]),
+    )
+    for i, j in zip((*left, *batch_a), (*right, *batch_b)):
+        names_b[j] = names_a[i]
+    out = [names_a[i] for i in batch_a]
+    out += [c for i, c in enumerate(names_a) if i not in (*left, *batch_a)]
+    out += [c for j, c in enumerate(names_b) if j not in (*right, *batch_b)]
+    return operators.einsum(f"{''.join(names_a)},{''.join(names_b)}->{''.join(out)}", a, b)
+
+
+def _sort(params: Any, *some: Any) -> Any:
+    if len(some) > 1:
+        raise TraceError("fn sorts one array by another: it chooses by value.")
+    return atoms.sort(some[0], params["dimension"])
+
+
+#: Primitives with parameters.
+_RULES: dict[str, Callable[..., Any]] = {
+    **{name: lambda params, a, b, sign=sign: Condition.compare(sign, a, b)
+       for name, sign in (("lt", "<"), ("le", "<"), ("gt", ">"), ("ge", ">"))},
+    "and": lambda params, a, b: a & b, "or": lambda params, a, b: a | b,
+    "not": lambda params, a: ~a, "ne": _equal, "convert_element_type": _converted,
+    "is_finite": lambda params, a: np.ones(np.shape(a), bool),
+    "integer_pow": lambda params, u: u ** params["y"],
+    "reduce_sum": _reduced(operators.sum_entries), "reduce_max": _reduced(atoms.largest),
+    "reduce_min": _reduced(atoms.smallest), "reduce_prod": _reduced(operators.product),
+    "cumsum": _along(np.cumsum), "cumprod": _along(np.cumprod),
+    "cummax": _along(np.maximum.accumulate), "dot_general": _dot_general, "sort": _sort,
+}  # fmt: skip
 _INNER = ("jaxpr", "call_jaxpr", "fun_jaxpr")
 #: Functions of two arguments that JAX writes with cases for infinities.
 _NAMED = {"logaddexp": np.logaddexp, "hypot": np.hypot}
@@ -170,7 +233,7 @@ class _Reader:
             return self._move(primitive, params, given, equation)
         if name in _ENTRYWISE:
             return [_ENTRYWISE[name](*given)]
-        rule = getattr(self, f"_{name}", None)
+        rule = _RULES.get(name)
         if rule is None:
             raise TraceError(
                 f"the primitive {name!r} of JAX has no meaning here: it jumps, chooses by value or "
@@ -199,87 +262,7 @@ class _Reader:
         moved: list[Any] = operators.moved([given[k] for k in at], arrange)
         return moved
 
-    # --- the rest, by name ----------------------------------------------------------------------
-
-    def _lt(self, params: Any, a: Any, b: Any) -> Condition:
-        return Condition.compare("<", a, b)
-
-    def _gt(self, params: Any, a: Any, b: Any) -> Condition:
-        return Condition.compare(">", a, b)
-
-    _le, _ge = _lt, _gt
-
-    def _and(self, params: Any, a: Any, b: Any) -> Any:
-        return a & b
-
-    def _or(self, params: Any, a: Any, b: Any) -> Any:
-        return a | b
-
-    def _not(self, params: Any, a: Any) -> Any:
-        return ~a
-
-    def _ne(self, params: Any, a: Any, b: Any) -> Any:
-        if a is not b:
-            raise TraceError("fn compares for equality, which no real number stands for.")
-        return np.zeros(np.shape(a), bool)  # is it NaN?
-
-    def _is_finite(self, params: Any, a: Any) -> Any:
-        return np.ones(np.shape(a), bool)
-
-    def _convert_element_type(self, params: Any, a: Any) -> Any:
-        if isinstance(a, Expression) and np.dtype(params["new_dtype"]).kind != "f":
-            raise TraceError("fn rounds to whole numbers: its value would jump.")
-        return a
-
-    def _integer_pow(self, params: Any, u: Any) -> Any:
-        return u ** params["y"]
-
-    def _reduce_sum(self, params: Any, u: Any) -> Any:
-        return u.sum(axis=tuple(params["axes"])) if u.ndim else u
-
-    def _reduce_max(self, params: Any, u: Any) -> Any:
-        return u.max(axis=tuple(params["axes"]))
-
-    def _reduce_min(self, params: Any, u: Any) -> Any:
-        return u.min(axis=tuple(params["axes"]))
-
-    def _reduce_prod(self, params: Any, u: Any) -> Any:
-        return operators.product(u, tuple(params["axes"]))
-
-    def _cumsum(self, params: Any, u: Any) -> Any:
-        return self._along(params, u, np.cumsum)
-
-    def _cumprod(self, params: Any, u: Any) -> Any:
-        return self._along(params, u, np.cumprod)
-
-    def _cummax(self, params: Any, u: Any) -> Any:
-        return self._along(params, u, np.maximum.accumulate)
-
-    def _along(self, params: Any, u: Any, function: Any) -> Any:
-        axis = params["axis"]
-        if params.get("reverse"):
-            return np.flip(function(np.flip(u, axis), axis), axis)
-        return function(u, axis)
-
-    def _dot_general(self, params: Any, a: Any, b: Any) -> Any:
-        (left, right), (batch_a, batch_b) = params["dimension_numbers"]
-        letters = iter(string.ascii_letters)
-        names_a = [next(letters) for _ in range(np.ndim(a))]
-        names_b = [next(letters) for _ in range(np.ndim(b))]
-        for i, j in zip((*left, *batch_a), (*right, *batch_b)):
-            names_b[j] = names_a[i]
-        out = [names_a[i] for i in batch_a]
-        out += [c for i, c in enumerate(names_a) if i not in (*left, *batch_a)]
-        out += [c for j, c in enumerate(names_b) if j not in (*right, *batch_b)]
-        if np.ndim(a) == 2 and np.ndim(b) <= 2 and (tuple(left), tuple(right)) == ((1,), (0,)):
-            return a @ b
-        text = f"{''.join(names_a)},{''.join(names_b)}->{''.join(out)}"
-        return operators.einsum(text, a, b)
-
-    def _sort(self, params: Any, *some: Any) -> Any:
-        if len(some) > 1:
-            raise TraceError("fn sorts one array by another: it chooses by value.")
-        return atoms.sort(some[0], params["dimension"])
+    # --- control flow ---------------------------------------------------------------------------
 
     def _scan(self, params: Any, given: list[Any]) -> list[Any]:
         fixed, carried = params["num_consts"], params["num_carry"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -192,14 +193,6 @@ def _norm(u: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any
     return atoms.norm(flat, None if ord == 2 else float(ord), axis, keepdim)
 
 
-def _clamp(u: Any, min: Any = None, max: Any = None) -> Any:
-    return np.clip(u, min, max)
-
-
-def _compared(sign: str) -> Callable[..., Any]:
-    return lambda a, b: Condition.compare(sign, a, b)
-
-
 def _softplus(u: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
     return atoms.softplus(u * beta) / beta
 
@@ -219,10 +212,6 @@ def _elu(u: Any, alpha: float = 1.0, *more: Any) -> Any:
     return np.maximum(u, 0.0) + (np.exp(np.minimum(u, 0.0)) - 1.0) * alpha
 
 
-def _product(a: Any, b: Any) -> Any:
-    return a @ b
-
-
 def _same(u: Any, **_: Any) -> Any:
     return u
 
@@ -231,66 +220,42 @@ _RULES: dict[str, Callable[..., Any]] = {
     "add": lambda a, b, alpha=1: a + (b if alpha == 1 else b * alpha),
     "sub": lambda a, b, alpha=1: a - (b if alpha == 1 else b * alpha),
     "rsub": lambda a, b, alpha=1: b - (a if alpha == 1 else a * alpha),
-    "mul": lambda a, b: a * b,
-    "div": lambda a, b: a / b,
-    "pow": lambda a, b: a**b,
-    "neg": lambda u: -u,
-    "square": lambda u: atoms.square(u),
-    "reciprocal": lambda u: 1.0 / u,
-    "rsqrt": lambda u: 1.0 / np.sqrt(u),
-    "sigmoid": lambda u: atoms.sigmoid(u),
-    "relu": lambda u: atoms.relu(u),
-    "leaky_relu": lambda u, slope=0.01: atoms.leaky_relu(u, slope),
+    "mul": operator.mul, "div": operator.truediv, "pow": operator.pow, "neg": operator.neg,
+    "square": np.square, "reciprocal": lambda u: 1.0 / u, "rsqrt": lambda u: 1.0 / np.sqrt(u),
+    "sigmoid": atoms.sigmoid, "relu": atoms.relu, "leaky_relu": atoms.leaky_relu,
     "hardtanh": lambda u, low=-1.0, high=1.0: np.clip(u, low, high),
-    "silu": lambda u: u * atoms.sigmoid(u),
-    "elu": _elu,
-    "softplus": _softplus,
-    "atan": lambda u: np.arctan(u),
-    "asinh": lambda u: np.arcsinh(u),
+    "silu": lambda u: u * atoms.sigmoid(u), "elu": _elu, "softplus": _softplus,
+    "atan": np.arctan, "asinh": np.arcsinh,
     **{name: getattr(np, name) for name in (
         "abs", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos", "tan",
         "sinh", "cosh", "tanh")},
-    "maximum": lambda a, b: np.maximum(a, b),
-    "minimum": lambda a, b: np.minimum(a, b),
-    "clamp": _clamp,
-    "clamp_min": lambda u, low: np.maximum(u, low),
-    "clamp_max": lambda u, high: np.minimum(u, high),
+    "maximum": np.maximum, "minimum": np.minimum, "clamp": lambda u, min=None, max=None: np.clip(
+        u, min, max),
+    "clamp_min": np.maximum, "clamp_max": np.minimum,
     "sum": _sum,
     "mean": lambda u, dim=None, keepdim=False, **_: u.mean(_dims(dim), keepdim),
-    "amax": _extreme(atoms.largest),
-    "amin": _extreme(atoms.smallest),
-    "max": _extreme(atoms.largest),
-    "min": _extreme(atoms.smallest),
+    **dict.fromkeys(("amax", "max"), _extreme(atoms.largest)),
+    **dict.fromkeys(("amin", "min"), _extreme(atoms.smallest)),
     "prod": lambda u, dim=None, **_: operators.product(u, dim),
     "cumsum": lambda u, dim, **_: operators.cumulated(u, dim),
     "var": lambda u, dim=None, correction=1, keepdim=False: atoms.var(
         u, _dims(dim), int(correction), keepdim),
     "std": lambda u, dim=None, correction=1, keepdim=False: atoms.std(
         u, _dims(dim), int(correction), keepdim),
-    **dict.fromkeys(("mv", "mm", "bmm", "dot", "matmul"), _product),
+    **dict.fromkeys(("mv", "mm", "bmm", "dot", "matmul"), operator.matmul),
     "addmm": lambda c, a, b: c + a @ b,
     "linear": lambda u, w, b=None: u @ np.transpose(w) + (0.0 if b is None else b),
-    "sort": _order,
-    "topk": _topk,
-    "median": _median,
+    "sort": _order, "topk": _topk, "median": _median,
     "logsumexp": lambda u, dim, keepdim=False: atoms.log_sum_exp(u, _dims(dim), keepdim),
     "_log_softmax": _log_softmax,
     "_softmax": lambda u, dim, *more: np.exp(_log_softmax(u, dim)),
-    "nll_loss_forward": _nll,
-    "linalg_vector_norm": _norm,
-    "norm": _norm,
-    "l1_loss": _loss(np.abs),
-    "mse_loss": _loss(lambda r: atoms.square(r)),
-    "huber_loss": _loss(lambda r, delta=1.0: atoms.huber(r, delta)),
+    "nll_loss_forward": _nll, "linalg_vector_norm": _norm, "norm": _norm,
+    "l1_loss": _loss(np.abs), "mse_loss": _loss(np.square), "huber_loss": _loss(atoms.huber),
     "smooth_l1_loss": _loss(lambda r, beta=1.0: atoms.huber(r, beta) / beta),
-    "gt": _compared(">"),
-    "ge": _compared(">="),
-    "lt": _compared("<"),
-    "le": _compared("<="),
-    "where": where,
-    "logical_and": lambda a, b: a & b,
-    "logical_or": lambda a, b: a | b,
-    "logical_not": lambda a: ~a,
+    **{name: lambda a, b, sign=sign: Condition.compare(sign, a, b)
+       for name, sign in (("gt", ">"), ("ge", ">"), ("lt", "<"), ("le", "<"))},
+    "where": where, "logical_and": operator.and_, "logical_or": operator.or_,
+    "logical_not": operator.invert,
     **dict.fromkeys(
         ("clone", "detach", "alias", "_to_copy", "lift_fresh_copy", "contiguous"), _same
     ),

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -118,11 +117,24 @@ class CurvedKinks:
             elif isinstance(node, Max | Order):
                 for start in range(0, u.size, node.columns):
                     order = start + np.argsort(u[start : start + node.columns], kind="stable")
-                    for j, (a, b) in enumerate(pairwise(order.tolist())):
-                        top = isinstance(node, Max) and j >= node.columns - CANDIDATES
-                        if top or (isinstance(node, Order) and node.matters(j, 2)):
-                            other = int(order[-1]) if top else b
-                            yield Surface(k, ((a, 1), (other, -1))), float(u[other] - u[a])
+                    yield from self._ties(k, node, u, order)
+
+    @staticmethod
+    def _ties(k: int, node: Any, u: Vector, order: Any) -> Iterator[tuple[Surface, float]]:
+        """Yield ties of a sorted row: with the largest, or with those beside which weights change.
+
+        Entries on one side of such a place tie with each other where they tie with it; where
+        weights change in many places, only neighbours are looked at.
+        """
+        last = node.columns - 1
+        places = [j for j in range(last) if isinstance(node, Order) and node.matters(j, 2)]
+        middles = {last} if isinstance(node, Max) else {places[0] + 1, places[-1]} if places else ()
+        pairs = [(j, j + 1) for j in places] if len(places) > 2 else [
+            (j, m) for m in sorted(middles) for j in range(last + 1) if j != m]  # fmt: skip
+        gaps = [abs(float(u[order[m]] - u[order[j]])) for j, m in pairs]
+        for n in np.argsort(gaps)[:CANDIDATES].tolist():
+            j, m = pairs[n]
+            yield Surface(k, ((int(order[j]), 1), (int(order[m]), -1))), gaps[n]
 
     def boxes(
         self, surfaces: list[Surface], y: Vector
