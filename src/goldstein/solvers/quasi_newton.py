@@ -16,7 +16,7 @@ from goldstein.oracles import CountedOracle
 from goldstein.solvers.ask_tell import drive
 from goldstein.solvers.logic import line_search
 from goldstein.solvers.memory import GradientMemory
-from goldstein.solvers.metric import DenseMetric, LimitedMetric, Metric, SmallMetric
+from goldstein.solvers.metric import FactorMetric, LimitedMetric, Metric
 from goldstein.solvers.tuning import TUNING
 
 
@@ -61,10 +61,8 @@ class QuasiNewton:
         self.levels: Vector = np.zeros(self.capacity)
         self.pieces = 0
         self.metric: Metric
-        if dim <= min(TUNING.small, dense_limit):
-            self.metric = SmallMetric(self.gradients)
-        elif dense:
-            self.metric = DenseMetric(self.gradients)
+        if dense:
+            self.metric = FactorMetric(self.gradients)
         else:
             self.metric = LimitedMetric(self.gradients, pairs)
         self.rng = rng
