@@ -32,7 +32,9 @@ def bfgs(pairs: list[tuple[np.ndarray, np.ndarray]], scale: float) -> np.ndarray
     return h
 
 
-def feed(metric: LimitedMetric, rows: np.ndarray, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
+def feed(
+    metric: LimitedMetric, rows: np.ndarray, count: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
     rng = np.random.default_rng(1)
     hessian = np.diag(np.arange(1.0, DIM + 1.0))
     pairs = []

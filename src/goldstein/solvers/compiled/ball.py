@@ -6,12 +6,11 @@ from typing import Any
 
 from goldstein.solvers.compiled import bundle  # noqa: F401
 from goldstein.solvers.compiled.layout import BEGINS, TOLD
-from goldstein.solvers.compiled.records import method, search_at, unit, vector
+from goldstein.solvers.compiled.records import make_kernels, search_at, unit, vector
 from goldstein.solvers.compiled.vectors import ball_point, copy, distance, dot, move
 from goldstein.solvers.logic import bundle_member
 
 
-@method
 def place_descent(search: Any) -> None:
     """Ask at the trial point of Algorithm 1."""
     copy(vector(search.hull.point, search.dim), search.aimed)
@@ -19,23 +18,19 @@ def place_descent(search: Any) -> None:
     move(search.centre, size, search.aimed, search.point)
 
 
-@method
 def place_farther(search: Any) -> None:
     """Ask at the end of a step of length `span`."""
     move(search.centre, -search.span / search.norm, search.aimed, search.point)
 
 
-@method
 def take_trial(search: Any) -> None:
     copy(search.point, search.x)
 
 
-@method
 def draw_first(search: Any, radius: Any) -> None:
     ball_point(search, search.centre, radius)
 
 
-@method
 def draw_midpoint(search: Any, radius: Any) -> None:
     """Ask near the middle of the interval; its exact middle is a point of the way."""
     middle = vector(search.lent, search.dim)
@@ -44,13 +39,11 @@ def draw_midpoint(search: Any, radius: Any) -> None:
     ball_point(search, middle, radius)
 
 
-@method
 def found_along(search: Any) -> Any:
     """Return <g, m> for the gradient that was found."""
     return dot(search.found, search.aimed)
 
 
-@method
 def move_centre(search: Any) -> Any:
     """Move the centre to x; return how far that is, and a little more."""
     moved = distance(search.x, search.centre) * (1.0 + 1e-12)
@@ -58,27 +51,22 @@ def move_centre(search: Any) -> Any:
     return moved
 
 
-@method
 def is_centred(search: Any) -> Any:
     return distance(search.x, search.centre) == 0.0
 
 
-@method
 def keep_tried(search: Any) -> None:
     copy(search.point, search.tried)
 
 
-@method
 def was_tried(search: Any) -> Any:
     return distance(search.point, search.tried) == 0.0
 
 
-@method
 def return_to_centre(search: Any) -> None:
     copy(search.centre, search.x)
 
 
-@method
 def follow_newton(search: Any) -> None:
     copy(search.newton.x, search.x)
 
@@ -92,3 +80,6 @@ def go_surely(address: Any) -> Any:
     if search.entry == TOLD:
         return bundle_member.told(search)
     return bundle_member.kinked(search)
+
+
+make_kernels(globals())

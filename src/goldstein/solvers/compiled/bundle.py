@@ -15,19 +15,10 @@ from goldstein.solvers.compiled.quadratic import (
     square,
     start_at,
 )
-from goldstein.solvers.compiled.records import (
-    integers,
-    kernel,
-    method,
-    row,
-    search_at,
-    unit,
-    vector,
-)
+from goldstein.solvers.compiled.records import integers, make_kernels, row, search_at, unit, vector
 from goldstein.solvers.compiled.vectors import copy, distance, dot, length
 
 
-@kernel
 def remember(search: Any, point: Any, gradient: Any, perturbed: Any) -> None:
     """Store a pair, and raise the Lipschitz constant where the gradient contradicts it."""
     norm = length(gradient)
@@ -43,13 +34,11 @@ def remember(search: Any, point: Any, gradient: Any, perturbed: Any) -> None:
     search.added += 1
 
 
-@kernel
 def _bounds(search: Any) -> Any:
     size = search.ring_size
     return vector(search.ring_near, size), vector(search.ring_far, size)
 
 
-@kernel
 def ask_about(search: Any, x: Any) -> None:
     """Shift the bounds on distances to those from x."""
     moved = distance(x, search.ring_asked) * (1.0 + 1e-12)
@@ -62,7 +51,6 @@ def ask_about(search: Any, x: Any) -> None:
         far[index] += moved
 
 
-@kernel
 def is_near(search: Any, index: Any, radius: Any) -> Any:
     """Is this entry within the radius of the point last asked about?"""
     near, far = _bounds(search)
@@ -75,7 +63,6 @@ def is_near(search: Any, index: Any, radius: Any) -> Any:
     return far[index] <= radius
 
 
-@kernel
 def forget(search: Any, spared: Any) -> None:
     """No entry is near anything from now on; those drawn at random may be spared."""
     near = vector(search.ring_near, search.ring_size)
@@ -85,12 +72,10 @@ def forget(search: Any, spared: Any) -> None:
             near[index] = math.inf
 
 
-@method
 def remember_found(search: Any) -> None:
     remember(search, search.point, search.found, 1)
 
 
-@method
 def remember_fresh(search: Any) -> None:
     """Believe what the judge was told."""
     for index in range(search.fresh_count):
@@ -98,12 +83,10 @@ def remember_fresh(search: Any) -> None:
         remember(search, point, row(search.fresh_gradients, search.dim, index), 1)
 
 
-@method
 def clear_memory(search: Any) -> None:
     forget(search, False)
 
 
-@method
 def note(newton: Any) -> None:
     """Let the other member know of the gradient."""
     remember(search_at(newton.owner), newton.point, newton.found, 0)
@@ -113,12 +96,10 @@ _SLACK = 1e-12
 _NOISE = 2.0**-50
 
 
-@method
 def bundle_size(search: Any) -> Any:
     return search.hull.count
 
 
-@method
 def clear_bundle(search: Any) -> None:
     search.hull.count = 0
     search.hull.active = 0
@@ -127,7 +108,6 @@ def clear_bundle(search: Any) -> None:
     search.clean = 0
 
 
-@method
 def shortest(search: Any, goal: Any) -> Any:
     """Leave the shortest vector of the hull in its `point`; return its length.
 
@@ -169,7 +149,6 @@ def measure(address: Any) -> Any:
     return 0
 
 
-@kernel
 def add(search: Any, point: Any, gradient: Any, perturbed: Any, reach: Any) -> None:
     """Add a gradient of a point within `reach` of the centre; room is made without loss."""
     hull = search.hull
@@ -189,7 +168,6 @@ def add(search: Any, point: Any, gradient: Any, perturbed: Any, reach: Any) -> N
         row(hull.gram, hull.capacity, other)[new] = product
 
 
-@kernel
 def _make_room(search: Any) -> None:
     """Drop the rows without weight.
 
@@ -209,12 +187,10 @@ def _make_room(search: Any) -> None:
     _keep_placed(search)
 
 
-@method
 def add_found(search: Any) -> None:
     add(search, search.point, search.found, 1, search.working)
 
 
-@method
 def keep_near(search: Any, moved: Any, radius: Any) -> None:
     """Drop the rows with points outside the ball around the centre, which moved by `moved`."""
     search.wanted_move, search.wanted_radius = moved, radius
@@ -235,7 +211,6 @@ def drop_far(address: Any) -> Any:
     return 0
 
 
-@method
 def drop_unperturbed(search: Any) -> None:
     """Forget what rests on a point that was not drawn at random."""
     count = search.hull.count
@@ -246,7 +221,6 @@ def drop_unperturbed(search: Any) -> None:
     forget(search, True)
 
 
-@method
 def gather(search: Any, radius: Any) -> None:
     """Let the bundle have what the ring knows within the radius and it was not offered."""
     search.wanted_radius = radius
@@ -271,7 +245,6 @@ def take_near(address: Any) -> Any:
     return 0
 
 
-@kernel
 def _keep_placed(search: Any) -> None:
     """Drop the rows whose place is -1; the others keep their order, weights and factor."""
     hull = search.hull
@@ -314,7 +287,6 @@ def _keep_placed(search: Any) -> None:
     search.solved = kept
 
 
-@kernel
 def _drop_active(search: Any) -> Any:
     """Take the rows without a place out of the active set, renumber it; return how many left."""
     hull = search.hull
@@ -331,3 +303,6 @@ def _drop_active(search: Any) -> Any:
     for place in range(hull.active):
         order[place] = places[order[place]]
     return leaving
+
+
+make_kernels(globals())

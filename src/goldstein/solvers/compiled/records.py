@@ -19,7 +19,7 @@ import inspect
 from collections.abc import Callable
 from functools import wraps
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 from llvmlite import ir
@@ -58,8 +58,6 @@ def state_record(dtype: Any) -> Any:
     return StateRecord(fields, plain.size, plain.aligned)
 
 
-F = TypeVar("F", bound=Callable[..., object])
-
 #: Sums may be reordered, which lets them run in vector registers; NaN and infinity stay what they
 #: are. Only other kernels call: nothing to reach them from Python is made.
 KERNELS: dict[str, Any] = {
@@ -77,22 +75,26 @@ UNIT = types.int64(types.int64)
 UNITS: dict[str, Callable[[Any], Any]] = {}
 
 
-def kernel(function: F) -> F:
-    """Compile a function that only other kernels call."""
-    compiled: F = numba.njit(**KERNELS)(function)
-    return compiled
+def make_kernels(module: dict[str, Any]) -> None:
+    """Compile all functions of a module for other kernels.
+
+    Compiled decisions call those whose first argument is a state as methods of its record.
+    """
+    offer: Any = overload_method  # type checkers do not know what it takes
+    for name, function in list(module.items()):
+        if not inspect.isfunction(function) or function.__module__ != module["__name__"]:
+            continue
+        if next(iter(inspect.signature(function).parameters)) in ("search", "newton"):
+            offer(StateRecord, name, jit_options=KERNELS, strict=False)(_choosing(function))
+        module[name] = numba.njit(**KERNELS)(function)
 
 
-def method(function: F) -> F:
-    """Let compiled decisions call a function as the method of a record that has its name."""
-
+def _choosing(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def chosen(*_: Any) -> Any:
         return function
 
-    offer: Any = overload_method  # type checkers do not know what it takes
-    offer(StateRecord, function.__name__, jit_options=KERNELS, strict=False)(chosen)
-    return kernel(function)
+    return chosen
 
 
 def share(module: ModuleType) -> None:
@@ -190,7 +192,7 @@ for _name in sorted({*SEARCH_VECTORS.split(), *NEWTON_VECTORS.split()}):
     _vector_attribute(_name)
 
 
-@kernel
+@numba.njit(**KERNELS)
 def row(address: Any, width: Any, index: Any) -> Any:
     """Return a row of a matrix with rows of this width."""
     return vector(address + _WORD * width * index, width)

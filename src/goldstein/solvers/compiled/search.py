@@ -34,7 +34,7 @@ from goldstein.solvers.compiled.newton import go_fast
 from goldstein.solvers.compiled.records import (
     DECISIONS,
     answer_of,
-    kernel,
+    make_kernels,
     search_at,
     share,
     unit,
@@ -60,8 +60,7 @@ _VALUE, _GRADIENT = 0, 1
 _ANSWERED, _RAISED = 0, 1
 
 
-@kernel
-def answer(search: Any) -> None:
+def _respond(search: Any) -> None:
     """Answer the open question, or leave that to Python; `search.stop` is set where it is not."""
     search.entry = TOLD
     if search.values + search.gradients >= search.ceiling:
@@ -76,7 +75,6 @@ def answer(search: Any) -> None:
             _answer_value(search)
 
 
-@kernel
 def count(search: Any) -> None:
     if search.question == GRADIENT:
         search.gradients += 1
@@ -84,7 +82,6 @@ def count(search: Any) -> None:
         search.values += 1
 
 
-@kernel
 def _answer_value(search: Any) -> None:
     """Overflow and NaN at a trial point only mean: too far (infinity)."""
     answered = _asked(search, _VALUE) == _ANSWERED
@@ -97,7 +94,6 @@ def _answer_value(search: Any) -> None:
             search.stop = ASKS
 
 
-@kernel
 def _answer_gradient(search: Any) -> None:
     """A function that raises stops the stretch: Python asks it again whether that was a kink.
 
@@ -120,7 +116,6 @@ def _answer_gradient(search: Any) -> None:
     search.stop = ASKS
 
 
-@kernel
 def _asked(search: Any, what: Any) -> Any:
     copy(search.point, vector(search.lent, search.dim))
     return answer_of(
@@ -143,7 +138,6 @@ def _steps_per_round(lipschitz: Any, eps: Any) -> Any:
     return steps
 
 
-@kernel
 def _calls(search: Any) -> Any:
     return search.values + search.gradients
 
@@ -172,7 +166,6 @@ def stretch(address: Any) -> Any:
             return PAUSED
 
 
-@kernel
 def _step(search: Any) -> None:
     """Make a step of the member that runs, or finish the one that was interrupted."""
     fast = search.member == NEWTON
@@ -186,7 +179,7 @@ def _step(search: Any) -> None:
         search.question = go_fast(search.address) if fast else go_surely(search.address)
         if search.question == NOTHING:
             break
-        answer(search)
+        _respond(search)
         if search.stop != 0:
             if fast and search.stop == OUT_OF_CALLS:
                 line_search.cut_short(search.newton)
@@ -228,3 +221,6 @@ def last(address: Any) -> Any:
     if search.hull.count > 0:
         shortest(search, 0.0)
     return search.hull.count
+
+
+make_kernels(globals())

@@ -250,13 +250,7 @@ def _take_over(state: CompiledState) -> None:
 
 
 def _evidence(state: CompiledState) -> Evidence:
-    memory = state.memory
-    weights = memory.hull["weights"][: memory.counts.item(_HULL_COUNT)]
-    used = (weights > 0).nonzero()[0]
-    return Evidence(
-        state.x.copy(),
-        memory.arrays["points"].take(used, 0),
-        weights.take(used),
-        memory.arrays["perturbed"].take(used) == 1,
-        memory.hull["rows"].take(used, 0),
-    )
+    memory, count = state.memory, state.memory.counts.item(_HULL_COUNT)
+    safe = memory.arrays["perturbed"][:count] == 1
+    weights = memory.hull["weights"][:count]
+    return Evidence.of(state.x, memory.arrays["points"], memory.hull["rows"], safe, weights)
