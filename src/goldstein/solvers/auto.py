@@ -183,12 +183,6 @@ class AutoState(BallState):
     def is_centred(self) -> bool:
         return np.array_equal(self.centre, self.x)
 
-    def return_to_centre(self) -> None:
-        self.x = self.centre
-
-    def keep_tried(self) -> None:
-        self.tried = self.point
-
     def was_tried(self) -> bool:
         return np.array_equal(self.point, self.tried)
 
@@ -196,9 +190,6 @@ class AutoState(BallState):
         self.point = uniform_in_ball(self.rng, self.centre, radius)
 
     # ---------------------------------------------------------------- the quasi-Newton member
-
-    def follow_newton(self) -> None:
-        self.x = self.newton.x
 
     def restart_newton(self) -> None:
         self.newton.restart(self.x, self.fx)

@@ -91,9 +91,6 @@ class BallState(State):
         """Ask at the end of a step of length `span`."""
         self.point = self.centre - (self.span / self.norm) * self._aimed
 
-    def take_trial(self) -> None:
-        self.x = self.point
-
     def draw_conic(self) -> None:
         """Ask at a random point of the tilted segment."""
         self.point = conic_point(

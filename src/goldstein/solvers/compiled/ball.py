@@ -23,10 +23,6 @@ def place_farther(search: Any) -> None:
     move(search.centre, -search.span / search.norm, search.aimed, search.point)
 
 
-def take_trial(search: Any) -> None:
-    copy(search.point, search.x)
-
-
 def draw_first(search: Any, radius: Any) -> None:
     ball_point(search, search.centre, radius)
 
@@ -55,20 +51,8 @@ def is_centred(search: Any) -> Any:
     return distance(search.x, search.centre) == 0.0
 
 
-def keep_tried(search: Any) -> None:
-    copy(search.point, search.tried)
-
-
 def was_tried(search: Any) -> Any:
     return distance(search.point, search.tried) == 0.0
-
-
-def return_to_centre(search: Any) -> None:
-    copy(search.centre, search.x)
-
-
-def follow_newton(search: Any) -> None:
-    copy(search.newton.x, search.x)
 
 
 @unit

@@ -157,11 +157,6 @@ BENDS, NOTHING = 1e2, 1e-200
 # ---------------------------------------------------------------- where to ask
 
 
-def stay(newton: Any) -> None:
-    copy(newton.x, newton.y)
-    copy(newton.x, newton.point)
-
-
 def place_trial(newton: Any, trial: Any) -> None:
     move(newton.x, trial, newton.p, newton.y)
     copy(newton.y, newton.point)
@@ -170,27 +165,6 @@ def place_trial(newton: Any, trial: Any) -> None:
 def step_aside(newton: Any, share: Any) -> None:
     fill_normal(search_at(newton.owner), newton.point)
     move(newton.y, share * max(1.0, largest_of(newton.y)), newton.point, newton.point)
-
-
-def keep_trial(newton: Any) -> None:
-    copy(newton.y, newton.best)
-
-
-def return_to_best(newton: Any) -> None:
-    copy(newton.best, newton.y)
-    copy(newton.best, newton.point)
-
-
-def take_best(newton: Any) -> None:
-    copy(newton.best, newton.x)
-
-
-def adopt_gradient(newton: Any) -> None:
-    copy(newton.found, newton.g)
-
-
-def recall_gradient(newton: Any) -> None:
-    copy(newton.g, newton.found)
 
 
 def restart_newton(search: Any) -> None:

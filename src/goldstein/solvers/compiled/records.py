@@ -27,6 +27,7 @@ from numba import types
 from numba.core.errors import TypingError
 from numba.extending import (
     intrinsic,
+    lower_setattr,
     models,
     overload_attribute,
     overload_method,
@@ -178,7 +179,10 @@ face_at = _record_of(FACE)
 
 
 def _vector_attribute(name: str) -> None:
-    """Let a record have a vector of all variables as an attribute, where it says the vector is."""
+    """Let a record have a vector of all variables as an attribute, where it says the vector is.
+
+    To assign to it copies the numbers.
+    """
     field = f"at_{name}"
 
     def get(record: Any) -> Any:
@@ -186,6 +190,16 @@ def _vector_attribute(name: str) -> None:
 
     attribute: Any = overload_attribute  # type checkers do not know what it takes
     attribute(StateRecord, name, jit_options=DECISIONS, strict=False)(lambda record: get)
+
+    def put(record: Any, value: Any) -> None:
+        target = vector(getattr(record, field), record.dim)
+        for i in range(target.size):
+            target[i] = value[i]
+
+    def assign(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return context.compile_internal(builder, put, signature, values)
+
+    lower_setattr(StateRecord, name)(assign)
 
 
 for _name in sorted({*SEARCH_VECTORS.split(), *NEWTON_VECTORS.split()}):

@@ -41,7 +41,7 @@ def descends(s: BallState) -> bool:
 
 def move(s: BallState) -> None:
     """Take the step."""
-    s.take_trial()
+    s.x = s.point
     s.fx = s.reply
     s.steps += 1
     s.moved = True
@@ -61,7 +61,7 @@ def told_farther(s: BallState) -> int:
     """Follow every success, so that nothing is lost when the calls run out on the way."""
     if s.reply >= s.fx or not descends(s):
         return NOTHING
-    s.take_trial()
+    s.x = s.point
     s.fx = s.reply
     return try_farther(s)
 

@@ -76,7 +76,7 @@ def _test(s: AutoState) -> int:
             return _after_trial(s)
         return TRIAL if radius > s.delta else VALUE
     if radius <= s.delta:
-        s.return_to_centre()
+        s.x = s.centre
         s.fx = s.centre_value
         s.proved = True
     else:
@@ -86,7 +86,7 @@ def _test(s: AutoState) -> int:
 
 def _after_trial(s: AutoState) -> int:
     s.tried_value = s.reply
-    s.keep_tried()
+    s.tried = s.point
     if s.reply == math.inf:
         _shrink(s)
         return NOTHING

@@ -34,10 +34,11 @@ def begin(n: QuasiNewton) -> int:
     n.best_trial = 0.0
     if n.known:
         if n.pieces == 0:
-            n.recall_gradient()
+            n.found = n.g
             _add_piece(n, n.fx)
         return _propose(n)
-    n.stay()
+    n.y = n.x
+    n.point = n.x
     return _look(n, _START)
 
 
@@ -53,7 +54,7 @@ def told(n: QuasiNewton) -> int:
     if n.noting:
         n.note()
     if n.phase == _START:
-        n.adopt_gradient()
+        n.g = n.found
         n.known = True
         _add_piece(n, n.fx)
         return _propose(n)
@@ -83,7 +84,7 @@ def kinked(n: QuasiNewton) -> int:
 def cut_short(n: QuasiNewton) -> None:
     """The calls have run out in the midst of it: what has been gained is kept."""
     if n.best_trial > 0.0:
-        n.take_best()
+        n.x = n.best
         n.fx = n.best_value
         n.known = False
 
@@ -183,7 +184,7 @@ def _bisect(n: QuasiNewton) -> int:
     n.best_trial = n.trial
     n.best_value = n.trial_value
     n.best_slot = -1
-    n.keep_trial()
+    n.best = n.y
     if not steep:
         return _look(n, _GOOD)
     n.low = n.trial
@@ -214,7 +215,8 @@ def _conclude(n: QuasiNewton) -> int:
     if n.best_slot < 0:
         n.trial = n.best_trial
         n.trial_value = n.best_value
-        n.return_to_best()
+        n.y = n.best
+        n.point = n.best
         return _look(n, _BEST)
     sy = n.measure_change(n.best_trial)
     n.length = n.best_trial * n.reach
@@ -226,8 +228,8 @@ def _conclude(n: QuasiNewton) -> int:
         n.scaled = True
     _keep_score(n)
     n.fx = n.best_value
-    n.adopt_gradient()
-    n.take_best()
+    n.g = n.found
+    n.x = n.best
     n.moved = True
     return NOTHING
 

@@ -46,7 +46,7 @@ def adopt(s: AutoState) -> bool:
     """Move to where this member is, if that is better; it never takes the other one up."""
     s.moved = s.newton.fx < s.fx
     if s.moved:
-        s.follow_newton()
+        s.x = s.newton.x
         s.fx = s.newton.fx
         s.steps += 1
     return bool(s.moved)
