@@ -190,12 +190,11 @@ def both(name: str, dim: int, **options: Any) -> tuple[np.ndarray, np.ndarray]:
     )
 
 
-@pytest.mark.parametrize("line", ["random", "bisection", "hybrid"])
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("dim", [2, 10])
-def test_the_half_with_the_guarantee_asks_the_same(name: str, dim: int, line: str) -> None:
+def test_the_half_with_the_guarantee_asks_the_same(name: str, dim: int) -> None:
     """No matrix is involved: all of the run, but for its end next to a kink."""
-    one, other = both(name, dim, newton=False, line=line)
+    one, other = both(name, dim, newton=False)
     assert in_step(one, other) >= 0.8 * max(len(one), len(other))
 
 

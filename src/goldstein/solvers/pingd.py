@@ -18,20 +18,17 @@ from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.result import Status
 from goldstein.solvers.ask_tell import drive
-from goldstein.solvers.ball_state import LINES, BallState, Line, check_line
+from goldstein.solvers.ball_state import BallState, check_line
 from goldstein.solvers.base import Evidence, Request, Solver
 from goldstein.solvers.logic.algorithm_one import (
     DESCENT,
     FARTHER,
     FIRST,
-    HALF,
     aim,
     descends,
     look,
-    looked,
     move,
     told_farther,
-    told_half,
     try_farther,
 )
 from goldstein.solvers.logic.questions import GRADIENT, NOTHING, VALUE
@@ -116,7 +113,6 @@ class PINGD(Solver):
     """
 
     name = "pingd"
-    line: Line = "random"
     expand = False
     # An average that was made with too small an L is not the one of the proof.
     _restart_when_raised = True
@@ -148,7 +144,6 @@ class PINGD(Solver):
         given = self.lipschitz if self.lipschitz is not None else request.lipschitz
         state.guard = LipschitzGuard(given)
         state.eps, state.delta, state.seed = request.eps, request.delta, request.seed
-        state.line = LINES.index(self.line)
         return state
 
     def step(self, oracle: CountedOracle, state: PingdState, request: Request) -> None:
@@ -181,8 +176,6 @@ class PINGD(Solver):
             return self._after_trial(state)
         if state.phase == FARTHER:
             return told_farther(state)
-        if state.phase == HALF:
-            return told_half(state)
         raised = self._observe(state)
         if state.phase == FIRST:
             state.begin()
@@ -192,7 +185,7 @@ class PINGD(Solver):
             state.m = None
             return NOTHING
         state.include()
-        return looked(state)
+        return NOTHING
 
     def _test(self, state: PingdState) -> int:
         m = state.m
@@ -219,7 +212,7 @@ class PINGD(Solver):
         if state.failed_steps >= state.max_steps:
             state.m = None  # a gradient whose m is never tested would be wasted
             return NOTHING
-        return look(state, state.delta, state.reply)
+        return look(state, state.delta)
 
     def _observe(self, state: PingdState) -> bool:
         g = state.found
@@ -272,9 +265,8 @@ class BundlePINGD(PINGD):
         Double successful steps while they keep paying.
     capacity : int, optional
         Gradients kept at a time; default min(2 d + 20, 200).
-    line : {"random", "bisection", "hybrid"}
-        Where to look after a failed step. The guarantee holds for `random` (Algorithm 1) and
-        `hybrid`; `bisection` alone has it for weakly convex and for smooth functions.
+    line : {"random"}
+        Deprecated: where to look after a failed step is always at random, as in Algorithm 1.
     """
 
     name = "bundle"
@@ -297,7 +289,7 @@ class BundlePINGD(PINGD):
             raise InputError(f"capacity must be at least 3, got {capacity}.")
         self.expand = expand
         self.capacity = capacity
-        self.line = check_line(line)
+        check_line(line)
 
     def _state(self, x: Vector, fx: float) -> BundleState:
         # Room for the d + 1 rows that can matter, and for as many new ones before tidying up.

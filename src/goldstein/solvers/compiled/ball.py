@@ -7,7 +7,7 @@ from typing import Any
 from goldstein.solvers.compiled import bundle  # noqa: F401
 from goldstein.solvers.compiled.layout import BEGINS, TOLD
 from goldstein.solvers.compiled.records import make_kernels, search_at, unit, vector
-from goldstein.solvers.compiled.vectors import ball_point, copy, distance, dot, move
+from goldstein.solvers.compiled.vectors import ball_point, copy, distance, move
 from goldstein.solvers.logic import bundle_member
 
 
@@ -25,19 +25,6 @@ def place_farther(search: Any) -> None:
 
 def draw_first(search: Any, radius: Any) -> None:
     ball_point(search, search.centre, radius)
-
-
-def draw_midpoint(search: Any, radius: Any) -> None:
-    """Ask near the middle of the interval; its exact middle is a point of the way."""
-    middle = vector(search.lent, search.dim)
-    size = -search.middle * search.look_radius / search.norm
-    move(search.centre, size, search.aimed, middle)
-    ball_point(search, middle, radius)
-
-
-def found_along(search: Any) -> Any:
-    """Return <g, m> for the gradient that was found."""
-    return dot(search.found, search.aimed)
 
 
 def move_centre(search: Any) -> Any:

@@ -82,7 +82,7 @@ _ARRAYS = (
 )
 SEARCH = _record(
     "eps delta fx bound radius lipschitz reply"
-    " centre_value tried_value span norm ratio look_radius left right middle left_value right_value"
+    " centre_value tried_value span norm ratio look_radius"
     " working gathered counted_value close short"
     " share slice_value newton_rate bundle_rate progress_value progress_bound"
     " earlier mark_value"
@@ -95,7 +95,7 @@ SEARCH = _record(
     " values gradients ceiling pause"
     # why the stretch has to end; the open question, and how to go on; the gradient knows its kinks
     " stop question entry kinks"
-    " phase line halvings failed_steps steps moved proved refuted step_began idle stalled"
+    " phase failed_steps steps moved proved refuted step_began idle stalled"
     " has_portfolio member slice_began slice_ends small_moves progress_calls mark_steps"
     # gradients seen by the ring, and its room; those offered to the bundle
     " added ring_size offered"

@@ -10,14 +10,11 @@ from goldstein.solvers.logic.algorithm_one import (
     DESCENT,
     FARTHER,
     FIRST,
-    HALF,
     aim,
     descends,
     look,
-    looked,
     move,
     told_farther,
-    told_half,
     try_farther,
 )
 from goldstein.solvers.logic.centre import INSIDE, counts, offer, recentre
@@ -49,12 +46,10 @@ def told(s: AutoState) -> int:
         return _after_trial(s)
     if s.phase == FARTHER:
         return _landed(s, told_farther(s))
-    if s.phase == HALF:
-        return told_half(s)
     s.remember_found()
     s.offered = s.added
     s.add_found()
-    return _test(s) if s.phase == FIRST else looked(s)
+    return _test(s) if s.phase == FIRST else NOTHING
 
 
 def kinked(s: AutoState) -> int:
@@ -98,7 +93,7 @@ def _after_trial(s: AutoState) -> int:
         s.clear_bundle()
         s.failed_steps = 0
         return NOTHING
-    return look(s, s.working * INSIDE, s.reply)
+    return look(s, s.working * INSIDE)
 
 
 def _landed(s: AutoState, question: int) -> int:
