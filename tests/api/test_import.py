@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +13,13 @@ import goldstein as gs
 FORBIDDEN = ["torch", "jax", "sklearn", "matplotlib", "rich", "typer", "optax", "joblib", "dask"]
 
 
+#: Files are compiled once, as those of an installed package are, whatever this process was told.
+ENVIRONMENT = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+
+
 def python(code: str) -> str:
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", code]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True, env=ENVIRONMENT)
     return ran.stdout.strip()
 
 

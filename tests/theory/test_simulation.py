@@ -18,7 +18,6 @@ from tests.theorems import contraction, oracle_bound
 
 import goldstein as gs
 from goldstein.checker.rounding import distance_upper
-from goldstein.construction.goldstein_claim import UNSEEN
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.cone import conic_point, trial_point
 from goldstein.numerics.streams import stream
@@ -308,7 +307,8 @@ def test_limits_of_the_theory_are_statuses() -> None:
     )  # fmt: skip
     assert lying.status is gs.Status.ROUNDS_EXHAUSTED
     assert not lying.success
-    assert 1.0 <= lying.certificate.eps <= UNSEEN * (1 + 1e-12)
+    # Its values do not follow its gradients in any step: nothing is said about it.
+    assert lying.certificate is None
 
 
 @pytest.mark.parametrize("method", ["pingd", "bundle"])

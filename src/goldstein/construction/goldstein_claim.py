@@ -388,8 +388,9 @@ class Construction:
         # Displacements need room too, where all points are next to x; so do differences.
         room = 4.0 * max(norm_upper(perturbation(y, self.delta, step)) for y in points)
         delta = min(self.delta, up(max(reach + room, ROOM * float(np.max(step)))))
-        if not np.any(step) and self.oracle.has_value:  # nobody has looked
-            delta = self.delta
+        many = self.x.size >= MANY_VARIABLES
+        if self.oracle.has_value and (many or not np.any(step)):  # a look at so small a ball is
+            delta = self.delta  # not made, or too dear
         return GoldsteinCertificate(
             self.x, max(reach, delta), eps, points, gradients, weights, meta=dict(meta or {}),
             descent=descent,
