@@ -226,15 +226,15 @@ def test_survives_a_failing_linear_algebra(monkeypatch):
     def failed_cholesky(block, ones, **kwargs):
         return block, np.full_like(ones, np.nan), 1
 
-    def failed_least_squares(system, target, *args):
-        return system, np.full_like(target, np.nan), None, 0, 1
+    def failed_least_squares(system, target, *args, **kwargs):
+        return np.full(system.shape[1], np.nan), None, 0, None
 
     rows = np.random.default_rng(1).standard_normal((6, 3)) + 0.5
     monkeypatch.setattr("goldstein.numerics.hull.nnls", broken)
     assert_shortest(min_norm_weights(rows), rows)
     monkeypatch.setattr(hull_module, "dposv", failed_cholesky)
     assert_shortest(filled(rows).solve()[0], rows)
-    monkeypatch.setattr(hull_module, "dgelsy", failed_least_squares)
+    monkeypatch.setattr(hull_module, "lstsq", failed_least_squares)
     for weights in (min_norm_weights(rows), filled(rows).solve()[0]):
         assert_on_simplex(weights, 6)
         assert np.linalg.norm(weights @ rows) <= np.linalg.norm(rows, axis=1).min()

@@ -15,11 +15,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.linalg.lapack import dgelsy, dgeqrf, dposv, dpotrf, dpotrs
+from numpy.typing import ArrayLike
+from scipy.linalg import lstsq
+from scipy.linalg.lapack import dgeqrf, dposv, dpotrf, dpotrs
 from scipy.optimize import nnls
 
 from goldstein.checker.arrays import Indices, Matrix, Vector
@@ -470,20 +470,13 @@ class Hull:
         scale = math.sqrt(float(self._gram[active, active].max()))
         if scale == 0.0:
             return None
-        system = np.empty((self.dim + 1, len(active)), order="F")
-        np.divide(rows.T, scale, out=system[:-1])
-        system[-1] = 1.0
-        target = np.zeros((max(system.shape), 1))
-        target[self.dim] = 1.0
-        pivots = np.zeros(len(active), dtype=np.int32)
-        length = 4 * len(active) + 64 * (max(system.shape) + 1)
-        _, solution, _, _, failed = dgelsy(system, target, pivots, UNIT, length)
-        solution = solution[: len(active), 0]
-        total = float(solution.sum())
-        if failed or not math.isfinite(total) or total <= 0.0:
-            return None
-        answer: Vector = solution / total
-        return answer
+        system = np.vstack([rows.T / scale, np.ones(len(active))])
+        target = np.append(np.zeros(self.dim), 1.0)
+        answer: Vector = lstsq(
+            system, target, UNIT, lapack_driver="gelsy", check_finite=False, overwrite_a=True
+        )[0]
+        total = float(answer.sum())
+        return answer / total if 0.0 < total < math.inf else None
 
     def _guess(self, gram: Matrix) -> None:
         """Try to find the whole active set at once; taken only if it shortens the vector."""
@@ -603,14 +596,8 @@ def _of_long_rows(rows: Matrix, deadline: float) -> Vector:
 def _triangle(columns: Matrix) -> Matrix:
     """Return R of the factorisation QR: what `numpy.linalg.qr` does, in a tenth of its time."""
     count = columns.shape[1]
-    factor: Matrix = dgeqrf(columns)[0][:count]
-    factor[_below_diagonal(count)] = 0.0
+    factor: Matrix = np.triu(dgeqrf(columns)[0][:count])
     return factor
-
-
-@lru_cache(maxsize=64)
-def _below_diagonal(count: int) -> NDArray[np.bool_]:
-    return np.tri(count, k=-1, dtype=bool)
 
 
 def _vertex(count: int, index: int) -> Vector:

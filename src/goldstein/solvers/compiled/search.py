@@ -18,8 +18,7 @@ from goldstein.numerics.cone import narrow
 from goldstein.solvers import logic
 from goldstein.solvers.base import VALUE_LIMIT
 from goldstein.solvers.compiled import newton
-from goldstein.solvers.compiled.ball import go_surely
-from goldstein.solvers.compiled.bundle import shortest
+from goldstein.solvers.compiled.bundle import go_surely, shortest
 from goldstein.solvers.compiled.layout import (
     ASKS,
     BEGINS,
