@@ -113,6 +113,10 @@ class CoordinateSweep:
         step *= -self._radius
         self._radius *= self._factor
 
+    def touched(self) -> float:
+        """Return the part of the coordinates whose partial derivative was not always 0."""
+        return float(np.count_nonzero(self._squares)) / self.dim
+
     def rest(self) -> None:
         """Give the memory back until the next sweep."""
         self.length = self.steps = 0

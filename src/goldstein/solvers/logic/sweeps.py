@@ -27,6 +27,10 @@ LENGTH, LONGER, LONGEST = 500, 3, 9000
 #: Sweeps that lost, in a row, before there are no more of them.
 LOSSES = 2
 
+#: Part of the coordinates that gradients must have had something to say about. Where they are told
+#: of one by one (the largest entry, say), each needs a sweep of its own.
+TOUCHED = 0.5
+
 #: Calls that the bundle member gets where a sweep has won, and again whenever the bound
 #: has fallen to this part.
 STAY, BETTER = 150, 0.9
@@ -87,7 +91,7 @@ def ended(s: AutoState, calls: int) -> bool:
         s.x = w.point
         s.fx = w.reply
         s.steps += 1
-    won: bool = s.moved and counts(s, s.fx + fell)
+    won: bool = s.moved and counts(s, s.fx + fell) and w.touched() >= TOUCHED
     # From the second sweep on it must have gained more per call than the others since the last, or
     # it is not worth going on with. Where it ended is worth a proof in any case.
     others = max(1, w.began - w.last_calls)
