@@ -55,10 +55,6 @@ MANY_VARIABLES = 1000
 #: There the Gram matrix does down to this ratio |m| / scale, where a hundredth of |m|^2 is lost.
 FINE_GRAM_LIMIT = 1e-7
 
-#: From this many rows on, `approach` lets in this many rows, and more once |m| is below this many
-#: goals.
-ROUGH_SIZE, ROUGH_ENTERING, ROUGH_ABOVE, ROUGH_NEAR = 200, 2, 1.05, 8
-
 #: Columns per block of a Gram matrix.
 BLOCK = 16384
 
@@ -183,7 +179,6 @@ class Hull:
         self._active = 0  # how many entries of _order are in use
         self._settled = 0  # rows already seen by the last solve
         self._disturbed = False  # weights no longer minimise over the active set
-        self.unfinished = False  # the last solve was cut short
         self._squared = 0.0  # |point|^2
         self._shortest, self._longest = math.inf, 0.0  # squared lengths among the rows
 
@@ -247,16 +242,12 @@ class Hull:
     def clear(self) -> None:
         """Drop all rows; the storage stays."""
         self.size = self._active = self._settled = 0
-        self._disturbed = self.unfinished = False
+        self._disturbed = False
         self._shortest, self._longest = math.inf, 0.0
         self.point = np.zeros(self.dim)
 
-    def solve(self, max_entering: int | None = None) -> tuple[Vector, Vector]:
+    def solve(self) -> tuple[Vector, Vector]:
         """Return the weights (a view) and the shortest vector.
-
-        With `max_entering` the search for a large problem stops after that many rows were let in,
-        and `unfinished` says so: the vector is never longer than before, and with a newcomer never
-        longer than the shortest one between the old vector and it.
 
         Raises
         ------
@@ -283,15 +274,19 @@ class Hull:
             product = float(rows[-1].dot(self.point))
             if self._enters(count - 1, product, self._squared, math.sqrt(self._squared)):
                 entering = count - 1
-            elif not self.unfinished:
+            else:
                 self._settled = count
                 return weights, self.point
-        self._improve(gram, entering, max_entering)
+        if count - self._settled > MANY_NEW:
+            self._guess(gram)
+        if self._disturbed:
+            self._descend(gram, exact=False)
+        self._search(gram, entering)
         point = weights.dot(rows)
         squared = float(point.dot(point))
         if squared <= self._gram_limit**2 * self._longest and self._is_short(squared):
             self._descend(gram, exact=True)
-            self._search(gram, None, 3 * count + 10, exact=True)
+            self._search(gram, None, exact=True)
             point = weights.dot(rows)
             squared = float(point.dot(point))
         # Only rounding among rows of very different lengths can do these.
@@ -307,41 +302,16 @@ class Hull:
         self._settled, self._disturbed = count, False
         return weights, point
 
-    def approach(self, goal: float) -> tuple[Vector, Vector]:
-        """Solve a small problem exactly and a large one roughly, better close to `goal`.
-
-        A large problem is cheap to improve and dear to finish, and a vector that only says where
-        to look next need not be exact. With several newcomers it is worth finishing.
-        """
-        if self.size < ROUGH_SIZE or self.size - self._settled > 1:
-            return self.solve()
-        answer = self.solve(ROUGH_ENTERING)
-        if self.unfinished and self._squared <= (ROUGH_ABOVE * goal) ** 2:
-            answer = self.solve(ROUGH_NEAR)
-        return answer
-
-    def _improve(self, gram: Matrix, entering: int | None, max_entering: int | None) -> None:
-        """Find better weights by the Gram matrix."""
-        count = self.size
-        if count - self._settled > MANY_NEW:
-            self._guess(gram)
-        if self._disturbed:
-            self._descend(gram, exact=False)
-        self._search(gram, entering, 3 * count + 10 if max_entering is None else max_entering)
-
-    def _search(self, gram: Matrix, entering: int | None, limit: int, exact: bool = False) -> None:
+    def _search(self, gram: Matrix, entering: int | None, exact: bool = False) -> None:
         """Run Wolfe's method from the current weights; never makes |m| longer.
 
         `exact`: in the accuracy of the rows, for vectors much shorter than these.
         """
         weights = self.weights
         kept, best = weights, math.inf
-        self.unfinished = False
-        for _ in range(limit):
-            if self._is_late():
-                break
-            if self._active == self.size:
-                return  # all rows carry weight: no one is left to enter
+        for _ in range(3 * self.size + 10):
+            if self._is_late() or self._active == self.size:
+                return  # no time, or no one is left to enter
             if entering is None:
                 entering, squared = self._next_row(gram, exact)
                 if squared >= best:
@@ -353,7 +323,6 @@ class Hull:
             self._let_in(entering)
             entering = None
             self._descend(gram, exact)
-        self.unfinished = True
 
     def _next_row(self, gram: Matrix, exact: bool) -> tuple[int | None, float]:
         """Return the row that has to enter next, None after an exact answer, and |m|^2."""

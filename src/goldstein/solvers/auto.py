@@ -123,8 +123,8 @@ class AutoState(BallState):
     def bundle_size(self) -> int:
         return self.bundle.size
 
-    def shortest(self, goal: float) -> float:
-        m = self.m = self.bundle.shortest(goal)
+    def shortest(self) -> float:
+        m = self.m = self.bundle.shortest()
         return math.sqrt(m.dot(m))
 
     def clear_bundle(self) -> None:

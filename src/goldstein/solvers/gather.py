@@ -93,7 +93,7 @@ def enrich(
             if hull.size == 0:
                 y = uniform_in_ball(rng, x, radius)
             else:
-                m = hull.approach(eps)[1]
+                m = hull.solve()[1]
                 norm = math.sqrt(m @ m)
                 if norm <= max(eps, _FLOOR * lipschitz):
                     return

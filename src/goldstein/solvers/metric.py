@@ -22,7 +22,11 @@ _REFRESH = 30
 
 
 class Metric(ABC):
-    """An approximation H of the inverse Hessian, and its products with the rows of a matrix."""
+    """An approximation H of the inverse Hessian, and its products with the rows of a matrix.
+
+    `update` learns from a step s, against the H g that was returned last, and a change y of the
+    gradient; `scale` multiplies H by a number; `reset` forgets everything: H is the identity.
+    """
 
     def __init__(self, rows: Matrix) -> None:
         self.rows = rows
@@ -32,21 +36,6 @@ class Metric(ABC):
     @abstractmethod
     def apply(self, g: Vector) -> Vector:
         """Return H g."""
-
-    @abstractmethod
-    def update(self, s: Vector, y: Vector, sy: float, rows_s: Vector) -> None:
-        """Learn from a step s and a change y of the gradient; `rows_s` = rows times s.
-
-        The step goes against the H g that was returned last.
-        """
-
-    @abstractmethod
-    def scale(self, factor: float) -> None:
-        """Multiply H by a number."""
-
-    @abstractmethod
-    def reset(self) -> None:
-        """Forget everything: H is the identity."""
 
     @abstractmethod
     def columns(self, count: int) -> Matrix | None:

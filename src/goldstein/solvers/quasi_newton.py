@@ -16,7 +16,7 @@ from goldstein.oracles import CountedOracle
 from goldstein.solvers.ask_tell import drive
 from goldstein.solvers.logic import line_search
 from goldstein.solvers.memory import GradientMemory
-from goldstein.solvers.metric import FactorMetric, LimitedMetric, Metric
+from goldstein.solvers.metric import FactorMetric, LimitedMetric
 from goldstein.solvers.tuning import TUNING
 
 
@@ -60,7 +60,7 @@ class QuasiNewton:
         self.gradients: Matrix = np.zeros((self.capacity, dim))
         self.levels: Vector = np.zeros(self.capacity)
         self.pieces = 0
-        self.metric: Metric
+        self.metric: FactorMetric | LimitedMetric
         if dense:
             self.metric = FactorMetric(self.gradients)
         else:

@@ -89,11 +89,8 @@ def clear_bundle(search: Any) -> None:
     search.clean = 0
 
 
-def shortest(search: Any, goal: Any) -> Any:
-    """Leave the shortest vector of the hull in its `point`; return its length.
-
-    It is that short however far it is from the goal.
-    """
+def shortest(search: Any) -> Any:
+    """Leave the shortest vector of the hull in its `point`; return its length."""
     measure(search.address)
     point = vector(search.hull.point, search.dim)
     return math.sqrt(dot(point, point))

@@ -218,7 +218,7 @@ def last(address: Any) -> Any:
     search = search_at(address)
     close_in(search)
     if search.hull.count > 0:
-        shortest(search, 0.0)
+        shortest(search)
     return search.hull.count
 
 

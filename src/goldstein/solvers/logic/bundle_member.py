@@ -61,7 +61,7 @@ def _test(s: AutoState) -> int:
     """Is m short enough? If not, aim along it."""
     radius = s.working
     goal = s.eps * max(1.0, radius / s.delta)
-    norm = s.shortest(goal)
+    norm = s.shortest()
     s.bound = norm
     s.radius = radius
     if not norm <= goal:

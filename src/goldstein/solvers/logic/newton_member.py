@@ -29,7 +29,7 @@ def ended(s: AutoState) -> None:
     recentre(s, s.delta)
     if s.bundle_size() == 0:
         return
-    norm = s.shortest(s.eps)
+    norm = s.shortest()
     s.bound = norm
     s.radius = s.delta
     if norm <= s.eps:
