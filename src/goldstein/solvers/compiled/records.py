@@ -199,14 +199,17 @@ def _vector_attribute(name: str) -> None:
     def assign(context: Any, builder: Any, signature: Any, values: Any) -> Any:
         return context.compile_internal(builder, put, signature, values)
 
-    lower_setattr(StateRecord, name)(assign)
+    assignment: Any = lower_setattr
+    assignment(StateRecord, name)(assign)
 
 
 for _name in sorted({*SEARCH_VECTORS.split(), *NEWTON_VECTORS.split()}):
     _vector_attribute(_name)
 
 
-@numba.njit(**KERNELS)
-def row(address: Any, width: Any, index: Any) -> Any:
-    """Return a row of a matrix with rows of this width."""
+def _row(address: Any, width: Any, index: Any) -> Any:
     return vector(address + _WORD * width * index, width)
+
+
+#: row(address, width, index): a row of a matrix with rows of this width.
+row: Any = numba.njit(**KERNELS)(_row)
