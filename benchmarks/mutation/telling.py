@@ -15,7 +15,7 @@ from benchmarks.mutation.trial import Profile, Warm
 TESTS = (
     "src/goldstein/checker", "tests/checker", "tests/certificates", "tests/constrained",
     "tests/numerics/test_exact.py", "tests/numerics/test_exact_point.py",
-    "tests/numerics/test_exact_vector.py", "tests/numerics/test_rounding.py",
+    "tests/numerics/test_float_dot.py", "tests/numerics/test_rounding.py",
     "tests/numerics/test_directed_and_spectral.py", "tests/prox",
     "tests/reliability/test_checker_attacked.py", "tests/calculus",
 )  # fmt: skip
@@ -26,7 +26,7 @@ OWN = {
     "kkt.py": "kkt_claims", "near_kkt.py": "near_kkt_claims", "constraints.py": "limits",
     "box.py": "limits", "fenchel.py": "fenchel_gaps", "kinked.py": "nodes", "nodes.py": "nodes",
     "sides.py": "sides", "files.py": "files", "enclosures.py": "enclosures_contain",
-    "exact_vector.py": "numbers", "float_dot.py": "numbers", "rationals.py": "numbers",
+    "float_dot.py": "numbers", "rationals.py": "numbers",
     "rounding.py": "numbers", "verification.py": "numbers", "goldstein_check.py": "alone",
 }  # fmt: skip
 

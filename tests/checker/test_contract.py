@@ -20,7 +20,7 @@ FILES = sorted(FOLDER.rglob("*.py"))
 #: Lines of code (neither blank, nor comment, nor docstring) of its parts, a tenth more than there
 #: were when this was written: near, Goldstein and f + h claims; bounds and constraints; irrational
 #: and large functions; what can only refuse; minima.
-CEILINGS = {"": 1650, "constrained": 550, "enclosed": 1030, "blackbox": 473, "minimum": 1280}
+CEILINGS = {"": 1650, "constrained": 548, "enclosed": 890, "blackbox": 470, "minimum": 1280}
 
 ALLOWED = {"numpy", "numpy.typing", "scipy.sparse", "flint"}
 
@@ -60,6 +60,7 @@ def test_small_claims_without_constraints_need_no_other_part() -> None:
     """Bounds, and the entrances to the other parts, are all that the files of the folder name."""
     entrances = {
         "near.py": set(),
+        "lower.py": {"blackbox.differences", "blackbox.perturbed", "constrained.box"},
         "sides.py": {"enclosed.point"},
         "sampled.py": {
             "blackbox.differences", "blackbox.perturbed", "blackbox.qualification", "constrained",

@@ -17,7 +17,7 @@ import pytest
 from scipy import sparse
 
 from goldstein.checker.enclosed import arrays
-from goldstein.checker.enclosed.arrays import Enclosure, enclose
+from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.errors import MissingExtraError
 
 UNIT = 2.0**-53
@@ -60,10 +60,8 @@ def test_operations(name: str, exact: tuple[bool, bool]) -> None:
     a, b = (sample(seed, 250, e) for seed, e in enumerate(exact))
     truth = [[operation(p, q) for p, q in product(*pair)] for pair in zip(ends(a), ends(b))]
     within(operation(a, b), truth, 8.0)
-    if exact[1]:  # a plain array is exact, on either side
+    if exact[1]:  # a plain array is exact
         within(operation(a, b.mid), truth, 8.0)
-        turned = [[operation(q, p) for p, q in product(*pair)] for pair in zip(ends(a), ends(b))]
-        within(operation(b.mid, a), turned, 8.0)
 
 
 def test_numbers_that_are_no_floats() -> None:
@@ -73,7 +71,6 @@ def test_numbers_that_are_no_floats() -> None:
     assert (e.rad == 0.0).tolist() == [False, True, False, False, True]
     assert np.isinf(e.mid[3])
     within(e[:3], [[third], [Fraction(1, 2)], [-tenth]])
-    within(enclose(third).reshape(1), [[third]])
     # The error of rounding is half a unit at worst, of the smallest numbers in its binade.
     worst = 1 + Fraction(1, 2**53) - Fraction(1, 2**200)
     within(Enclosure.of([worst]), [[worst]])
@@ -95,10 +92,9 @@ def test_reciprocals_and_quotients() -> None:
     within(answer[narrow], [truth[k] for k in narrow], 16.0)
     over = sample(4, len(truth))
     quotients = [[p * q for p, q in product(a, b)] for a, b in zip(ends(over), truth)]
-    for (low, high), inside in zip(ends(over / e), quotients, strict=True):
+    for (low, high), inside in zip(ends(over * answer), quotients, strict=True):
         assert low <= min(inside)
         assert max(inside) <= high
-    within((1.0 / e)[narrow], [truth[k] for k in narrow], 16.0)
 
 
 def test_an_interval_around_zero_has_no_reciprocal() -> None:
@@ -155,7 +151,6 @@ def test_products_of_tables(terms: int) -> None:
         contained(answer, exact, terms)
     contained(A.mid @ v, truth, terms)
     contained(Enclosure.__rmatmul__(v, sparse.csr_array(A.mid)), truth, terms)
-    contained(v @ sparse.csr_array(A.mid.T), truth, terms)
     square = v.reshape(terms, 1)
     contained((A @ square).reshape(-1), matrix_truth(A, v), terms)
 
@@ -280,7 +275,7 @@ def test_sums_that_lose_every_small_term(terms: int) -> None:
     ):
         answers = [
             Enclosure(row) @ v, row @ v, tall @ v, Enclosure(tall) @ v, v @ row.T, v.sum(),
-            Enclosure.__rmatmul__(v, sparse.csr_array(row)), v @ sparse.csr_array(row.T),
+            Enclosure.__rmatmul__(v, sparse.csr_array(row)),
             v.scattered(np.zeros(terms, dtype=int), 1),
             (Enclosure(tall.T[:, :2].T) @ v),
         ]  # fmt: skip

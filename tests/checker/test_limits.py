@@ -153,7 +153,7 @@ def everywhere(size: int) -> Box:
 def qualification_of(index: Any, rows: Any, normal: Any, box: Box, propose: Any) -> float:
     hull = Hull(normal, box.fixed, np.zeros((0, normal.size)), propose)
     for i, row in zip(index, rows):
-        hull.add(int(i), row)
+        hull.rows.append((int(i), row))
     return hull.separation()[0]
 
 

@@ -391,3 +391,14 @@ def test_directions_are_not_believed() -> None:
     for normal, good in ((0.0, True), (-1.0, True), (1.0, False), (2.0**-1074, False)):
         held = replace(claim, normal=[0.0, 0.0, normal], digest="")
         assert (down.qualification(held, 0) > 0.0) == good
+
+
+def test_a_proof_file_of_other_limits_is_not_written(tmp_path: Any) -> None:
+    """Without them the file would be a false claim, and `goldstein-check` says so."""
+    limits: dict[str, Any] = {"bounds": [(0, 4)] * 3, "constraints": [W[0] <= 1.0, ROUND <= 3.0]}
+    path = HONEST.export(tmp_path / "right", F, **limits)
+    assert path.exists()
+    for missing in ({}, {"bounds": limits["bounds"]}, {"constraints": limits["constraints"]}):
+        with pytest.raises(gs.InputError, match="pass the bounds= and constraints="):
+            HONEST.export(tmp_path / "wrong", F, **missing)
+    assert not (tmp_path / "wrong.json").exists()

@@ -13,8 +13,7 @@ import pytest
 from scipy import sparse
 
 from goldstein.checker import exact, nodes, rationals, rounding
-from goldstein.checker.enclosed import exact_vector, float_dot
-from goldstein.checker.enclosed.exact_vector import ExactVector
+from goldstein.checker.enclosed import float_dot
 from goldstein.checker.errors import Irrational
 from goldstein.checker.exact import Exact, exact_combination
 from goldstein.checker.rationals import to_fraction
@@ -404,40 +403,13 @@ def test_inner_products_of_floats_are_exact(monkeypatch: pytest.MonkeyPatch) -> 
             float_dot.float_dot(left, right)
 
 
-@pytest.mark.parametrize("few", [0, 64])
-def test_exact_vectors(few: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exact_vector, "_FEW_TERMS", few)
+def test_rows_times_exact_vectors() -> None:
     rng = np.random.default_rng(0)
     for share in (0.0, 0.3, 1.0):
-        values: list[Any] = [
-            F(int(a), 7) if rng.random() < share else float(a) / 8
-            for a in rng.integers(-99, 99, 40)
-        ]
-        v = ExactVector(values)
-        exact = rationals.to_fractions(values)
-        assert list(v.fractions) == exact
-        assert len(v) == 40
-        assert v.others.tolist() == [k for k, q in enumerate(exact) if F(float(q)) != q]
-        for _ in range(20):
-            places = rng.permutation(40)[: int(rng.integers(0, 40))]
-            numbers = rng.standard_normal(places.size)
-            truth = sum((F(a) * exact[k] for k, a in zip(places, numbers.tolist())), F(0))
-            assert v.dot(places, numbers) == truth
-        tops, bottom = v.integers
-        assert [F(top, bottom) for top in tops] == exact
-        assert v == ExactVector(values)
-        assert v != ExactVector([*values[:-1], F(1, 1000)])
-        assert v != ExactVector(values[:-1])
-    floats = ExactVector(np.array([0.5, 2.0]))
-    assert floats == ExactVector([F(1, 2), 2])
-    assert floats != values
-    assert floats.others.size == 0
-    huge = ExactVector([F(10) ** 400, 1])
-    assert huge.others.tolist() == [0]
-    assert huge.dot(np.array([0, 1]), np.array([1.0, 1.0])) == F(10) ** 400 + 1
-    for bad in (math.nan, math.inf):
-        with pytest.raises(InputError):
-            ExactVector(np.array([1.0, bad]))
+        values = [F(int(a), 7 if rng.random() < share else 8) for a in rng.integers(-99, 99, 40)]
+        table = rng.standard_normal((20, 40)) * (rng.random((20, 40)) < 0.5)
+        truth = [sum((F(a) * q for a, q in zip(row, values)), F(0)) for row in table.tolist()]
+        assert float_dot.row_products(sparse.csr_array(table), values) == truth
 
 
 # --- verdicts --------------------------------------------------------------------------------

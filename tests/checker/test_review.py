@@ -95,9 +95,9 @@ def test_nested_squares_end() -> None:
     for _ in range(17):
         u = gs.square(u)
     F, y = gs.sum(u), 1 + 2.0**-52
-    began = time.perf_counter()
+    began = time.process_time()
     claim = Near.prove(F, [y], [y], [[1.0]], [1.0])
-    assert time.perf_counter() - began < 30
+    assert time.process_time() - began < 30
     assert claim.eps == pytest.approx(2.0**17, rel=1e-6)
 
 

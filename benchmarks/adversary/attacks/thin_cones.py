@@ -101,18 +101,26 @@ def _exact_claim(rng: Rng, seen: Seen, problem: Problem, dim: int) -> None:
 
 
 def _false(problem: Problem, claim: Any) -> str:
-    """Say what is false about a KKT claim at 0."""
+    """Say what is false about a KKT claim at 0.
+
+    Gradients of the constraints are those beside 0 all over the ball; that of f, which has a
+    square, changes with the distance.
+    """
     if claim.x.any() or not hasattr(claim, "multipliers"):
         return ""  # away from the tip of the cone: nothing is known
-    return unsupported(problem, exact(claim.x), 0.0, claim.eps, claim.multipliers.tolist())
+    top: Any = problem.objective.top
+    flat = Problem(Tree(Sum(top.of[:1], top.factors[:1]), claim.x.size), problem.limits)
+    # The rows of the matrix are orthogonal, all of one length.
+    curvature = 0.2 * float(np.sum(np.square(top.of[0].matrix[0]))) * (1.0 + 1e-9)
+    eps = claim.eps + curvature * claim.delta
+    return unsupported(flat, exact(claim.x), 0.0, eps, claim.multipliers.tolist())
 
 
 def _black_box(rng: Rng, seen: Seen, problem: Problem, dim: int, delta: float) -> None:
     box, limits = problem.box, problem.as_black_box()
-    flat = Problem(_linear(problem, dim), problem.limits, tie=problem.tie)
     honest(
         seen, lambda: gs.certify(box[0], np.zeros(dim), box[1], delta=delta, rng=0, **limits), box,
-        lambda claim: _false(flat, claim), **limits,
+        lambda claim: _false(problem, claim), **limits,
     )  # fmt: skip
     if rng.random() < 0.5:
         return
@@ -129,18 +137,12 @@ def _black_box(rng: Rng, seen: Seen, problem: Problem, dim: int, delta: float) -
         seen.silent()
         return
     accepted, _, label = five(claim, *box, **limits)
-    wrong = _false(flat, claim)
+    wrong = _false(problem, claim)
     seen.claim(accepted > 0, label, not wrong, f"by hand, {claim.summary()}; {wrong}")
 
 
 def _lengths(rows: Any) -> Any:
     return np.linalg.norm(rows, axis=1, keepdims=True)
-
-
-def _linear(problem: Problem, dim: int) -> Tree:
-    """Return the objective without its square, which the ball hides."""
-    top = problem.objective.top
-    return Tree(Sum(top.of[:1], top.factors[:1]), dim)  # type: ignore[attr-defined]
 
 
 def _slack(problem: Problem, delta: float, dim: int) -> float:
@@ -151,12 +153,11 @@ def _slack(problem: Problem, delta: float, dim: int) -> float:
 def _searched(rng: Rng, seen: Seen, problem: Problem, dim: int, delta: float) -> None:
     """A run from the tip of the cone, and from beside it."""
     box, limits = problem.box, problem.as_black_box()
-    flat = Problem(_linear(problem, dim), problem.limits, tie=problem.tie)
     start = np.zeros(dim) if rng.random() < 0.7 else 10 * delta * rng.standard_normal(dim)
     ask: dict[str, Any] = {"eps": 1.0, "delta": delta, "rng": 0, "max_calls": 300, **limits}
     honest(
         seen, lambda: gs.minimize(box[0], start, box[1], **ask), box,
-        lambda claim: _false(flat, claim), **limits,
+        lambda claim: _false(problem, claim), **limits,
     )  # fmt: skip
 
 

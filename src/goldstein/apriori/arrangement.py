@@ -22,8 +22,7 @@ from goldstein.calculus.foreign import Foreign
 from goldstein.calculus.rows import Row, affine_row
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.enclosed.exact_vector import ExactVector
-from goldstein.checker.rationals import exact_dot, nearest_float, squared_norm
+from goldstein.checker.rationals import exact_dot, nearest_float, squared_norm, to_fractions
 from goldstein.checker.rounding import gamma
 from goldstein.checker.sides import Program
 from goldstein.errors import NotCertifiableError
@@ -72,10 +71,10 @@ class KinkGroup:
         """Largest radius at which the pivot rule holds, and whether it holds there."""
         return (math.inf, True) if self.function is None else self.function.pivot_limit
 
-    def moves(self, x: ExactVector, reach: float) -> list[Fraction]:
+    def moves(self, x: list[Fraction], reach: float) -> list[Fraction]:
         """Return by how much the group's values move to their pivot: which ones is exact."""
         values = [
-            offset + exact_dot(list(row.values()), [x.fractions[k] for k in row])
+            offset + exact_dot(list(row.values()), [x[k] for k in row])
             for row, offset in zip(self.rows, self.offsets, strict=True)
         ]
         if self.function is not None:
@@ -151,7 +150,7 @@ class Arrangement:
 
         Which kinks the closed ball meets is decided exactly: one on its boundary is met.
         """
-        y, exact = np.array(x, dtype=np.float64), ExactVector(x)
+        y, exact = np.array(x, dtype=np.float64), to_fractions(x)
         for part in self.components:
             moved = [nearest_float(m) for group in part.groups for m in group.moves(exact, reach)]
             if any(moved):

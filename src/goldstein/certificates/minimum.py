@@ -17,6 +17,7 @@ import numpy as np
 
 from goldstein.certificates.export import Writer, export_proof
 from goldstein.certificates.near import AtPivot, Described, parse_pivot, program_of, written_pivot
+from goldstein.checker import lower
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.minimum import minimum
 from goldstein.checker.minimum.box import check_box
@@ -265,13 +266,7 @@ class Refutation(AtPivot):
         """Evaluate f at both points, and its derivative along the direction."""
         if self.label != "conditional":  # the exact check, which also refuses other labels
             return minimum.check_refutation(self, program_of(fun))
-        found, f = Verification(math.inf, math.inf, "conditional"), asked(fun, jac, args)
-        plain = self.slope is None and bool(np.isfinite([self.fall, *self.x, *self.point]).all())
-        if found.add("numbers", plain, "finite; a black box has no exact slope"):
-            fall = f.value(self.x) - f.value(self.point)
-            right = fall >= self.fall > 0
-            found.add("fall", right, f"f falls by {fall:.6g}, claimed {self.fall:.6g}")
-        return found
+        return lower.check(self, asked(fun, jac, args))
 
     def export(self, path: str | Path, fun: Described) -> Path:
         """Write the lower point and the function to one file that `goldstein-check` decides.

@@ -29,7 +29,7 @@ from goldstein.checker.constrained.near import ExactProblem, exact_problem
 from goldstein.checker.rationals import sqrt_upper, squared_distance
 from goldstein.checker.sides import Program, point_at
 from goldstein.checker.verification import Label, Verification
-from goldstein.errors import GoldsteinError
+from goldstein.errors import GoldsteinError, InputError
 from goldstein.numerics.streams import seed_from
 from goldstein.storage.codec import array, record, text
 
@@ -141,6 +141,14 @@ class NearKKTCertificate(WithMultipliers, AtPivot):
             What the certificate is about, as in `minimize`.
         """
         problem = exact_problem(self.x, bounds, constraints, separating)
+        found = Verification(eps=math.inf, delta=math.inf, label="conditional")
+        problem.check_place(found, self)
+        if not found.ok:
+            check = next(check for check in found.checks if not check.ok)
+            raise InputError(
+                f"the certificate is not about these bounds and constraints ({check.name}: "
+                f"{check.message}); pass the bounds= and constraints= that minimize was given."
+            )
         _, along = problem.separation(self, 0, problem.readings(self)[0])
         limits, box = problem.system, problem.box
         parts = [

@@ -44,7 +44,7 @@ def separating(
             for way in np.concatenate([ways, -ways]):
                 with suppress(NotCertifiableError):  # this direction stays on a kink
                     row = _near(problem.limit(cert, i, way)[0])
-                    hull.add(i, math.copysign(1.0, cert.multipliers[i]) * row)
+                    hull.rows.append((i, math.copysign(1.0, cert.multipliers[i]) * row))
         q, v = hull.separation()
         if q <= DEGENERATE:
             return

@@ -88,14 +88,9 @@ def l1_box_gap(x: Vector, v: Vector, weights: Vector, lower: Vector, upper: Vect
     if ((x < lower) | (x > upper)).any():
         return math.inf
     gains = np.concatenate([v + weights, v - weights, weights - v, -v - weights])
-    ways = np.concatenate(
-        [
-            np.minimum(upper, 0.0) - x,
-            upper - np.maximum(x, 0.0),
-            x - np.maximum(lower, 0.0),
-            np.minimum(x, 0.0) - lower,
-        ]
-    )
+    right = np.minimum(upper, 0.0) - x, upper - np.maximum(x, 0.0)
+    left = x - np.maximum(lower, 0.0), np.minimum(x, 0.0) - lower
+    ways = np.concatenate([*right, *left])
     open_ = (gains > 0) & (ways > 0)
     return math.inf if np.isinf(ways[open_]).any() else products_upper(gains[open_], ways[open_])
 

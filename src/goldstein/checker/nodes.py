@@ -15,6 +15,7 @@ left (`goldstein.checker.sides`).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -161,10 +162,8 @@ class Affine(Node):
 
     @property
     def work(self) -> int:
-        matrix = self.matrix
-        return (
-            matrix.nnz if sparse.issparse(matrix) else int(np.prod(matrix.shape))
-        ) * self.columns
+        entries = self.matrix.nnz if sparse.issparse(self.matrix) else math.prod(self.matrix.shape)
+        return int(entries) * self.columns
 
     def forward(self, args: Sequence[Series], piece: Any) -> Series:
         (u,) = args

@@ -65,11 +65,8 @@ def common_denominator(values: RationalVector) -> tuple[list[int], int]:
     entries = values.tolist() if isinstance(values, np.ndarray) else values
     try:
         ratios = [value.as_integer_ratio() for value in entries]
-    except (
-        AttributeError,
-        OverflowError,
-        ValueError,
-    ):  # NumPy's integers; or it says what is wrong
+    except (AttributeError, OverflowError, ValueError):
+        # NumPy's integers; or it says what is wrong
         ratios = [value.as_integer_ratio() for value in to_fractions(entries)]
     denominator = math.lcm(*(ratio[1] for ratio in ratios))
     return [top * (denominator // bottom) for top, bottom in ratios], denominator

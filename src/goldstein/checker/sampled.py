@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from goldstein.checker import errors, rounding
 from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.checker.blackbox.differences import Differences
 from goldstein.checker.blackbox.perturbed import SAME, Neighbourhood, has_room, resample
@@ -28,28 +29,12 @@ from goldstein.checker.blackbox.qualification import check_qualification
 from goldstein.checker.constrained import multipliers
 from goldstein.checker.constrained.box import Box, best_normal
 from goldstein.checker.enclosed.arrays import Enclosure
-from goldstein.checker.errors import (
-    ContradictedError,
-    GoldsteinError,
-    InputTypeError,
-    KinkError,
-    NotCertifiableError,
-)  # fmt: skip
 from goldstein.checker.exact import Exact
 from goldstein.checker.fenchel import Record, term_share
 from goldstein.checker.function import Asked, BlackBox
 from goldstein.checker.layout import Layout, is_vector, shown
 from goldstein.checker.rationals import nearest_float, squared_distance
-from goldstein.checker.rounding import (
-    combination_norm_upper,
-    distances_upper,
-    mean_length,
-    norm_upper,
-    norms_upper,
-    rounding_slack,
-    sum_lower,
-    up,
-)  # fmt: skip
+from goldstein.checker.rounding import distances_upper, mean_length, rounding_slack, up
 from goldstein.checker.sides import Program, Side, point_at
 from goldstein.checker.verification import Verification
 
@@ -90,11 +75,11 @@ class Written(Asked):
     def gradient(self, y: Vector) -> Vector:
         try:
             g = Side(point_at(self.program, y), None).gradient()
-        except NotCertifiableError as failure:
-            raise KinkError(str(failure), y) from None
+        except errors.NotCertifiableError as failure:
+            raise errors.KinkError(str(failure), y) from None
         if isinstance(g, Exact):
             g = Enclosure.of(g.fractions)
-        self.error = max(self.error, norm_upper(g.rad))
+        self.error = max(self.error, rounding.norm_upper(g.rad))
         answer: Vector = g.mid
         return answer
 
@@ -104,15 +89,15 @@ def asked(fun: Any, jac: Any = None, args: Any = (), layout: Layout | None = Non
     own = hasattr(fun, "value") and hasattr(fun, "gradient")
     layout = None if layout is None or is_vector(layout) else layout
     if own and (jac is not None or args or layout is not None):
-        raise InputTypeError("fun is an oracle over one vector; drop jac, args and like.")
+        raise errors.InputTypeError("fun is an oracle over one vector; drop jac, args and like.")
     if own and hasattr(fun, "program"):
-        with suppress(NotCertifiableError):  # a part of it is user code
+        with suppress(errors.NotCertifiableError):  # a part of it is user code
             return Written(fun.program())
     if own:
         # Nothing that a search may have written is read.
         return Asked(fun.anew() if hasattr(fun, "anew") else fun)
     if not callable(fun) or not (jac is True or callable(jac)):
-        raise InputTypeError(
+        raise errors.InputTypeError(
             f"a check asks for gradients: pass jac=your_gradient, or jac=True if fun returns "
             f"(value, gradient); got fun of type {type(fun).__name__} and jac = {jac!r}."
         )
@@ -144,13 +129,8 @@ class Problem:
     term: Record | None = None
     system: Any = None
 
-    def gradient(self, i: int, y: Vector) -> Vector:
-        """Return the gradient of f, or of component i of the constraints."""
-        row: Vector = self.f.gradient(y) if i == OBJECTIVE else self.system.rows(y)[i]
-        return row
-
     def function(self, i: int) -> Any:
-        """Return f, or a component of the constraints, for questions about values."""
+        """Return f, or a component of the constraints."""
         return self.f if i == OBJECTIVE else Component(self.system, i)
 
 
@@ -163,30 +143,27 @@ class Rows:
         owners, self.sign = np.full(weights.size, OBJECTIVE), {OBJECTIVE: 1.0}
         if problem.system is not None and cert.constraint_weights.any():
             signed = cert.constraint_weights
-            at, rows, size = _used(
-                cert.constraint_points, cert.constraint_gradients, np.abs(signed)
-            )
-            index, signs = cert.constraint_index[signed != 0], np.sign(signed[signed != 0])
+            used, signs = np.flatnonzero(signed), np.sign(signed[signed != 0])
+            index, rows = cert.constraint_index[used], cert.constraint_gradients[used]
             self.sign |= dict(zip(index.tolist(), signs.tolist()))
-            points, weights = np.concatenate([points, at]), np.concatenate([weights, size])
+            points = np.concatenate([points, cert.constraint_points[used]])
+            weights = np.concatenate([weights, np.abs(signed[used])])
             stored = np.concatenate([stored, signs[:, None] * rows])
             owners = np.concatenate([owners, index])
         self.points, self.weights, self.owners, self.stored = points, weights, owners, stored
         self.low, self.high = problem.box.normal_signs(cert.x)
         if problem.system is not None:  # normals that are not stated are not qualified
             self.low, self.high = self.low & (cert.normal < 0), self.high & (cert.normal > 0)
-        places = np.flatnonzero(self.low), np.flatnonzero(self.high)
-        self.normals = np.zeros((sum(map(len, places)), cert.x.size))
-        self.normals[np.arange(len(self.normals)), np.concatenate(places)] = np.repeat(
-            [-1.0, 1.0], list(map(len, places))
-        )
+        side, places = np.nonzero([self.low, self.high])
+        self.normals = np.zeros((places.size, cert.x.size))
+        self.normals[np.arange(places.size), places] = 2.0 * side - 1.0
         #: What is added to every combination: a subgradient of the term; or a normal, chosen anew.
         self.fixed: Vector | None = getattr(cert, "subgradient", None)
         self.most = mean_length(np.where(self.owners == OBJECTIVE, 0.0, self.weights), self.stored)
 
     def ask(self, i: int, y: Vector) -> Vector:
         """Return a row: a gradient at a point."""
-        return self.sign[i] * self.problem.gradient(i, y.copy())
+        return self.sign[i] * self.problem.function(i).gradient(y.copy())
 
     def length(self, rows: Matrix, owners: Indices, weights: Vector) -> float:
         """Return an upper bound of the combination's length."""
@@ -196,12 +173,12 @@ class Rows:
         if extra.any():
             rows, weights = np.concatenate([rows, extra[None]]), np.append(weights, share)
             owners = np.append(owners, 0)
-        mean = combination_norm_upper(weights, rows)
+        mean = rounding.combination_norm_upper(weights, rows)
         if (owners == OBJECTIVE).all() or not mean:
             return mean
         with np.errstate(over="ignore"):
             total = up(math.fsum(weights.tolist()))
-        return up(up(mean * total) / sum_lower(weights[owners == OBJECTIVE]))
+        return up(up(mean * total) / rounding.sum_lower(weights[owners == OBJECTIVE]))
 
     def bound(
         self, rows: Matrix, owners: Indices, known: Vector | None = None
@@ -241,19 +218,16 @@ class Rows:
     def heaviest(self, i: int) -> list[tuple[Vector, Vector]]:
         """Return the points on which a claim rests most, with the gradients of one function."""
         own = np.flatnonzero(self.owners == i)
-        shares = self.weights[own] * norms_upper(self.stored[own])
+        shares = self.weights[own] * rounding.norms_upper(self.stored[own])
         order = own[np.argsort(-shares, kind="stable")]
         return [(self.points[j], self.sign[i] * self.stored[j]) for j in order]
 
 
 def _used(points: Matrix, gradients: Matrix, weights: Vector) -> tuple[Matrix, Matrix, Vector]:
     """Leave out rows of no weight; large arrays are not worth a copy where there are none."""
-    used = weights > 0
-    return (
-        (points, gradients, weights)
-        if used.all()
-        else (points[used], gradients[used], weights[used])
-    )
+    used: Any = weights > 0
+    used = slice(None) if used.all() else used
+    return points[used], gradients[used], weights[used]
 
 
 def check(cert: Any, problem: Problem, seed: int, check_values: bool = True) -> Verification:
@@ -271,16 +245,14 @@ def check(cert: Any, problem: Problem, seed: int, check_values: bool = True) -> 
     share = _check_term(found, cert, problem)
     try:
         if found.ok and problem.system is not None:
-            multipliers.check_signs(found, cert, problem.system, problem.box)
-        if found.ok and problem.system is not None:
-            multipliers.check_activity(found, cert, problem.system)
+            multipliers.check(found, cert, problem.system, problem.box)
         if found.ok:
             step = _check_gradients(found, Rows(cert, problem), share, seed, check_values)
         if found.ok and problem.system is not None:
             check_qualification(found, cert, problem, step, seed)
-    except KinkError as kink:
+    except errors.KinkError as kink:
         found.add("gradients", False, f"a function has a kink at a stored point: {kink}")
-    except GoldsteinError as failure:
+    except errors.GoldsteinError as failure:
         found.add("gradients", False, f"a function could not be evaluated: {failure}")
     return found
 
@@ -288,16 +260,15 @@ def check(cert: Any, problem: Problem, seed: int, check_values: bool = True) -> 
 def _check_numbers(found: Verification, cert: Any) -> bool:
     """What can be said without asking anything."""
     arrays = [value for value in vars(cert).values() if isinstance(value, np.ndarray)]
-    numbers = [cert.eps, cert.delta, *(
-        getattr(cert, name, 0.0) for name in ("feasibility", "qualification")
-    )]  # fmt: skip
-    finite = all(np.isfinite(a).all() for a in arrays) and cert.weights.size > 0
-    finite = finite and all(math.isfinite(v) and v >= 0 for v in numbers)
+    names = "eps", "delta", "feasibility", "qualification"
+    numbers = all(0 <= getattr(cert, name, 0.0) < math.inf for name in names)
+    finite = numbers and all(np.isfinite(a).all() for a in arrays) and cert.weights.size > 0
     if not found.add("numbers", finite, "all entries finite" if finite else "non-finite or empty"):
         return False
     sealed = cert.digest == cert.content_digest()
     found.add("content", sealed, "unaltered" if sealed else "a field was changed after it was made")
-    convex = bool((cert.weights >= 0).all()) and abs(_total(cert.weights) - 1.0) <= 1e-9
+    convex = bool(((cert.weights >= 0) & (cert.weights <= 2)).all())
+    convex = convex and abs(math.fsum(cert.weights.tolist()) - 1.0) <= 1e-9
     why = "those of f are negative, or do not sum to 1; without f nothing is said about it"
     found.add("weights", convex, "nonnegative, sum 1" if convex else why)
     supported = cert.label in ("conditional", "estimated")
@@ -310,13 +281,6 @@ def check_layout(found: Verification, cert: Any, layout: Layout) -> bool:
     same = cert.layout == layout
     advice = f"; the claim is about f of {shown(cert.layout)}: pass like=a point of that layout"
     return found.add("layout", same, f"x is {shown(layout)}" + ("" if same else advice))
-
-
-def _total(weights: Vector) -> float:
-    try:
-        return math.fsum(weights.tolist())
-    except OverflowError:
-        return math.inf
 
 
 def _check_place(found: Verification, cert: Any, problem: Problem) -> bool:
@@ -345,13 +309,10 @@ def _check_term(found: Verification, cert: Any, problem: Problem) -> float:
     found.add("term", same, f"{cert.term!r}" + ("" if same else f", asked for was {problem.term}"))
     rows = cert.gradients + cert.subgradient
     share = term_share(problem.term, cert.x, cert.subgradient, cert.delta, cert.weights, rows)
-    found.add(
-        "subgradient",
-        share <= cert.eps,
-        f"of the term at x, up to {share:.3g} of eps"
-        if share < math.inf
-        else "no subgradient of the term at x, or x is outside its domain",
-    )
+    words = f"of the term at x, up to {share:.3g} of eps"
+    if share == math.inf:
+        words = "no subgradient of the term at x, or x is outside its domain"
+    found.add("subgradient", share <= cert.eps, words)
     return share
 
 
@@ -379,13 +340,10 @@ def _check_gradients(
     found.add("bound", within, f"recomputed eps {found.eps:.6g}, claimed {cert.eps:.6g}")
     if not found.ok or (isinstance(problem.f, Written) and (rows.owners == OBJECTIVE).all()):
         return 0.0
-    if not has_room(cert.x, cert.delta, problem.box) or cert.delta < problem.f.smallest_ball(
-        cert.x
-    ):
-        found.add(
-            "kinks", False, f"a ball of radius {cert.delta:g} has too few floats to look beside "
-            "the points, and a black box does not say where its kinks are",
-        )  # fmt: skip
+    wide = cert.delta >= problem.f.smallest_ball(cert.x)
+    if not (wide and has_room(cert.x, cert.delta, problem.box)):
+        words = f"a ball of radius {cert.delta:g} has too few floats to look beside the points"
+        found.add("kinks", False, words + ", and a black box does not say where its kinks are")
         return 0.0
     step = _check_values(found, rows, seed) if check_values else 0.0
     if not found.ok:
@@ -393,12 +351,10 @@ def _check_gradients(
     goal = limit - share + CURVED * mean
     place = Neighbourhood(cert.x, cert.delta, problem.box, step)
     near = resample(rows.ask, place, rows.points, rows.owners, rows.weights, rows.bound, goal, seed)
-    found.add(
-        "kinks", near <= goal, f"eps {near + share:.6g} with every point displaced a little" + (
-            "" if near <= goal else ": a stored point sits on a kink, where gradients mean nothing"
-        ),
-    )  # fmt: skip
-    found.eps = max(found.eps, near + share) if near > goal else found.eps
+    words = f"eps {near + share:.6g} with every point displaced a little"
+    words += "" if near <= goal else ": one sits on a kink, where gradients mean nothing"
+    if not found.add("kinks", near <= goal, words):
+        found.eps = max(found.eps, near + share)
     return step
 
 
@@ -413,12 +369,11 @@ def _check_values(found: Verification, rows: Rows, seed: int) -> Vector | float:
         try:
             looked = Differences(f, cert.x, cert.delta, problem.box, seed)
             step = np.maximum(step, looked.resolution(rows.heaviest(i)))
-        except ContradictedError:
+        except errors.ContradictedError as failure:
             name = "f" if i == OBJECTIVE else problem.system.name(i)
-            found.add("values", False, f"differences of values contradict the gradients of {name}; "
-                      "look with gs.check_gradient")  # fmt: skip
+            found.add("values", False, f"{failure} of {name}; look with gs.check_gradient")
             return step
-        except GoldsteinError as failure:
+        except errors.GoldsteinError as failure:
             found.add("resolution", False, str(failure))
             return step
     if np.any(step):

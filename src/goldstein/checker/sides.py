@@ -8,7 +8,7 @@ that stays constant near y (or beside it) may sit on a kink for good: the kink i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import cached_property
@@ -101,12 +101,13 @@ class Program:
         return series[k]
 
     def pull_back(
-        self, k: int, start: Array, pieces: dict[int, Any], value: Callable[[int], Array]
-    ) -> dict[int, Array]:
-        """Return the derivatives of start . node k in the nodes before it."""
+        self, k: int, start: Array, pieces: dict[int, Any], value: Callable[[int], Array],
+        closed: Collection[int] = (),
+    ) -> dict[int, Array]:  # fmt: skip
+        """Return the derivatives of start . node k in the nodes before it, up to closed ones."""
         found = {k: start}
         for b in range(k, 0, -1):
-            if b in found:
+            if b in found and b not in closed:
                 node = self.nodes[b]
                 args = [None if node.flat else value(a) for a in node.of]
                 for a, part in zip(node.of, node.backward(found[b], args, pieces.get(b))):

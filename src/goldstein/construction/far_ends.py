@@ -20,7 +20,7 @@ from goldstein.numerics.cone import narrow, tilt
 from goldstein.numerics.hull import Hull, min_norm_weights
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
-from goldstein.solvers.gather import Enrichment
+from goldstein.solvers.gather import ROUNDED, Enrichment
 
 #: Halvings of the interval in which the multiplier of the ball is looked for, in powers of ten.
 HALVINGS, SMALLEST, LARGEST = 40, -13.0, 6.0
@@ -110,9 +110,10 @@ def look_at_far_ends(
             _keep_few(found, eps)
         elif len(found.points) > 1 and oracle.has_value:
             # The value at the last point came with its gradient where that is cheap.
-            fall, way = -oracle.value(found.points[-1]), found.points[-1] - x
-            fall += oracle.value(x)
-            if fall > 0.25 * radius * norm:
+            there, way = oracle.value(found.points[-1]), found.points[-1] - x
+            here = oracle.value(x)
+            fall = here - there
+            if fall > max(0.25 * radius * norm, ROUNDED * abs(here)):
                 found.descent_step = math.sqrt(way @ way)
                 found.descent, found.descent_fall = way / found.descent_step, fall
     except OutOfCalls:

@@ -60,6 +60,9 @@ COARSE = 2.0**-16
 #: A claim that is better than it has to be is stated with this much room.
 ROOMY = 1.25
 
+#: On another machine the user's own code rounds x by so many units in the last place.
+UNITS = 16.0
+
 #: How often points next to kinks are replaced.
 ATTEMPTS = 4
 
@@ -81,8 +84,9 @@ def heaviest(claim: Any) -> list[tuple[Vector, Vector]]:
 
 
 def by_share(points: Matrix, gradients: Matrix, weights: Vector) -> list[tuple[Vector, Vector]]:
-    order = np.argsort(-weights * norms_upper(gradients), kind="stable")
-    return [(points[j], gradients[j]) for j in order if weights[j] > 0]
+    """Return points and gradients, the heaviest first; what only rounding uses is left out."""
+    order, least = np.argsort(-weights * norms_upper(gradients), kind="stable"), weights.max()
+    return [(points[j], gradients[j]) for j in order if weights[j] > 2.0**-40 * least]
 
 
 def taken(rows: Matrix, used: Indices | list[int]) -> Matrix:
@@ -161,6 +165,8 @@ class Construction:
         self.looked = True
         # What was found beside points; None where that is a kink.
         self._beside: dict[int, Matrix | None] = {}
+        #: What gradients change by where a check looks.
+        self._bent = 0.0
         #: Rows next to which gradients jump: points within a few perturbation radii of a kink.
         self.unsteady: set[int] = set()
 
@@ -214,7 +220,8 @@ class Construction:
                 eps = self._next_to(rows, weights) if rows.size <= FEW else math.inf
             bound, slack = self._scale(rows, weights)
             if eps > max(enough, 1.5 * bound):
-                eps = min(eps, self._as_checked(rows, weights, bound, slack, enough))
+                checked = self._as_checked(rows, weights, bound, slack, enough)
+                eps = min(eps, checked + self._bent * self._units)
             elif self.unsteady or self._width > FINE * self.delta:  # it may have been luck
                 eps = max(eps, self._as_checked(rows, weights, bound, slack, enough))
         except (OutOfCalls, OutOfTime):
@@ -300,7 +307,8 @@ class Construction:
         found = [best_bound(others, weights, self._deadline)[0] for others in looks]
         change = max(abs(other - bound) for other in found)
         bent, longest = max(drift(weights, gradients, some) for some in looks), max(bound, *found)
-        total = longest + MARGIN * change + part * bent + slack + CURVED * longest * (bent > 0.0)
+        self._bent = part * bent
+        total = longest + MARGIN * change + self._bent + slack + CURVED * longest * (bent > 0.0)
         return up(total) if total else 0.0
 
     def _is_far(self, rows: Indices) -> bool:
@@ -337,6 +345,11 @@ class Construction:
     @property
     def _width(self) -> float:
         return float(perturbation(self.x, self.delta, self.place.resolution).max())
+
+    @property
+    def _units(self) -> float:
+        """Which part of what a displacement changes another machine may change by rounding."""
+        return min(1.0, UNITS * 2.0**-53 * float(np.abs(self.x).max()) / self._width)
 
     def _as_checked(
         self, rows: Indices, weights: Vector, bound: float, slack: float, enough: float

@@ -10,10 +10,12 @@ from typing import Any
 
 from goldstein.certificates.minimum import MinimumCertificate, Refutation
 from goldstein.checker.arrays import Vector
+from goldstein.checker.function import Asked
+from goldstein.checker.lower import certain_fall
 from goldstein.checker.rationals import to_fractions
 from goldstein.construction.faces import prove_box
 from goldstein.construction.minimum import prove_minimum, refuted, with_gap
-from goldstein.errors import GoldsteinError
+from goldstein.errors import ContradictedError, GoldsteinError, UnresolvedError
 from goldstein.oracles.problem import Problem
 from goldstein.reductions.base import Answer
 from goldstein.reductions.stationarity import (
@@ -93,7 +95,10 @@ class Minimal(Stronger):
         if way is None or not isinstance(step, float):
             return None
         point = hint.x + step * way
-        fall = f.value(hint.x) - f.value(point)
+        try:  # with more room than a check leaves: another machine rounds otherwise
+            fall = certain_fall(Asked(f), hint.x, point, rooms=2.0)
+        except (ContradictedError, UnresolvedError):
+            return None
         if not fall > 0:
             return None
         denied = Refutation(

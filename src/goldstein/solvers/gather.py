@@ -36,6 +36,9 @@ _STUCK, _SLOW = 2, 6
 #: The cone is at least this wide: a claim must not rest on points next to the kinks that x is on.
 _OPEN = 3e-3
 
+#: A fall is more than this part of a value: rounding does not explain it.
+ROUNDED = 2.0**-46
+
 #: Patience once f is seen to fall: the point is not stationary, and the bound is for the record.
 SETTLED = 30
 
@@ -105,7 +108,8 @@ def enrich(
                 if look and found.descent is None and oracle.has_value:
                     value_at_x = oracle.value(x) if value_at_x is None else value_at_x
                     fall = value_at_x - oracle.value(trial_point(x, m, norm, radius, ratio))
-                    found.saw(fall, -m / norm, radius, norm, ratio)
+                    if fall > ROUNDED * abs(value_at_x):
+                        found.saw(fall, -m / norm, radius, norm, ratio)
                 if since >= (patience if found.descent is None else min(patience, SETTLED)):
                     return
                 stuck = old >= _STUCK or since >= max(_SLOW, x.size // 8)

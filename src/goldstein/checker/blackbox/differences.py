@@ -224,16 +224,11 @@ class Differences:
         unresolved = np.zeros_like(faint)
         while faint.any() and reach <= far and looks < LOOKS:
             z = self.box.reflect(self.x + np.where(faint, reach * self._direction(), 0.0))
-            g = self._gradient(z)
-            felt = faint & (np.abs(g) > 2.0 * most) if g is not None else faint & False
-            step = math.inf
-            if g is not None and felt.any():
-                step = self._finest(z, g, felt)
-            if (
-                g is None
-                or step == math.inf
-                or (step > FINE * self.delta and reach * FARTHER <= far)
-            ):
+            found = self._gradient(z)
+            g = np.zeros_like(z) if found is None else found
+            felt = faint & (np.abs(g) > 2.0 * most)
+            step = self._finest(z, g, felt) if felt.any() else math.inf
+            if step == math.inf or (step > FINE * self.delta and reach * FARTHER <= far):
                 reach *= FARTHER  # there values change by more
                 continue
             verdict = None

@@ -98,16 +98,9 @@ class Neighbourhood:
 
 
 def resample(
-    ask: Ask,
-    place: Neighbourhood,
-    points: Sequence[Vector] | Matrix,
-    owners: Indices,
-    weights: Vector,
-    bound: Bound,
-    goal: float,
-    seed: int,
-    rounds: int = ROUNDS,
-) -> float:
+    ask: Ask, place: Neighbourhood, points: Sequence[Vector] | Matrix, owners: Indices,
+    weights: Vector, bound: Bound, goal: float, seed: int, rounds: int = ROUNDS,
+) -> float:  # fmt: skip
     """Return the smallest bound of gradients at perturbed points; the search ends at `goal`.
 
     Every gradient that carries weight has a twin some units in the last place away, and the twins
@@ -157,7 +150,7 @@ def resample(
             except KinkError:
                 continue
             value = max(value, bound(twins, of[carry], chosen[support])[0])
-            refuted.update(carry[list(map(_jumps, twins, rows[carry]))].tolist())
+            refuted.update(carry[list(map(_differ, twins, rows[carry]))].tolist())
         best = min(best, value)
         if value <= goal:
             break
@@ -166,16 +159,12 @@ def resample(
 
 def _row_of(g: Vector, j: int, keys: list[tuple[int, int]], rows: Matrix) -> int:
     """Return a new row; what was found beside a point before is not kept twice."""
-    known = (r for r, key in enumerate(keys) if key[1] == j and _is_same(g, rows[r]))
+    known = (r for r, key in enumerate(keys) if key[1] == j and not _differ(g, rows[r], SAME))
     return next(known, len(keys))
 
 
-def _jumps(g: Vector, h: Vector) -> bool:
-    return rounding.norm_upper(g - h) > JUMP * rounding.norm_upper(g)
-
-
-def _is_same(g: Vector, h: Vector) -> bool:
-    return rounding.norm_upper(g - h) <= SAME * rounding.norm_upper(g)
+def _differ(g: Vector, h: Vector, share: float = JUMP) -> bool:
+    return rounding.norm_upper(g - h) > share * rounding.norm_upper(g)
 
 
 __all__ = ["ROUNDS", "SAME", "Neighbourhood", "has_room", "radius", "resample"]

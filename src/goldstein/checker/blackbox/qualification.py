@@ -7,6 +7,7 @@ all gradients of a black box, so what is found here can refuse a claim, and supp
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -41,15 +42,15 @@ def qualification(
     be, until none does. It is an upper bound: of a black box nobody knows all gradients.
     """
     masks = readings(cert, problem.system, problem.system.linear)
-    return min(_qualified(cert, problem, rows, rng, resolution, pairs, mask) for mask in masks)
+    place = Neighbourhood(cert.x, cert.delta, problem.box, resolution)
+    return min(_qualified(cert, problem, rows, rng, place, pairs, mask) for mask in masks)
 
 
 def _qualified(
     cert: Any, problem: Any, rows: list[tuple[int, Vector]], rng: np.random.Generator,
-    resolution: Vector | float, pairs: int, linear: Mask,
+    place: Neighbourhood, pairs: int, linear: Mask,
 ) -> float:  # fmt: skip
     system, x = problem.system, cert.x
-    place = Neighbourhood(x, cert.delta, problem.box, resolution)
     some, equations = meant(cert, system, linear)
     bent = [i for i in some if not system.linear[i]]
     centre = []
@@ -65,24 +66,20 @@ def _qualified(
             return 0.0
         across = seen[0][equations]
     hull = Hull(cert.normal, problem.box.fixed, across, problem.propose)
-    for i, g in rows:
-        if i in some:
-            hull.add(i, np.sign(cert.multipliers[i]) * g)
-    for jacobian in centre:
-        for i in bent:
-            hull.add(i, np.sign(cert.multipliers[i]) * jacobian[i])
+    signs = np.sign(cert.multipliers)
+    hull.rows += [(i, signs[i] * g) for i, g in rows if i in some]
+    hull.rows += [(i, signs[i] * jacobian[i]) for jacobian in centre for i in bent]
     q, v = hull.separation()
+    near = radius(x, cert.delta, place.resolution).max()
+    reaches = near, max(near, FARTHER * radius(x, cert.delta).max())
     for _ in range(LOOKS if bent else 0):
-        near = radius(x, cert.delta, resolution).max()
-        reaches = near, max(near, FARTHER * radius(x, cert.delta).max())
         steps = [sign * reach * math.sqrt(x.size) * v for reach in reaches for sign in (1.0, -1.0)]
         seen = _jacobians(system, [place.inside(x + step) for step in steps])
-        found = [(i, np.sign(cert.multipliers[i]) * jacobian[i]) for jacobian in seen for i in bent]
+        found = [(i, signs[i] * jacobian[i]) for jacobian in seen for i in bent]
         against = [(i, g) for i, g in found if g @ v < 0.5 * q * np.linalg.norm(g)]
         if not against:
             break
-        for i, g in against:
-            hull.add(i, g)
+        hull.rows += against
         q, v = hull.separation()
     return q
 
@@ -90,10 +87,8 @@ def _qualified(
 def _jacobians(system: Limits, points: list[Vector]) -> list[Matrix]:
     found = []
     for y in points:
-        try:
+        with suppress(KinkError):
             found.append(system.rows(y).copy())
-        except KinkError:
-            continue
     return found
 
 
@@ -112,11 +107,8 @@ def _vanishes(
     for i in bent:
         shortest = min(float(np.linalg.norm(jacobian[i])) for jacobian in centre)
         others = [jacobian[i] for jacobian in around] + [g for k, g in rows if k == i]
-        longest = max(float(np.linalg.norm(g)) for g in others)
-        if (
-            shortest <= strict * VANISHED * longest
-            or strict * violated[i] > CLOSE * delta * shortest
-        ):
+        longest, far = max(float(np.linalg.norm(g)) for g in others), strict * violated[i]
+        if shortest <= strict * VANISHED * longest or far > CLOSE * delta * shortest:
             return True
     return False
 
@@ -129,10 +121,7 @@ def check_qualification(
     rows = [(int(cert.constraint_index[r]), cert.constraint_gradients[r]) for r in used]
     q = qualification(cert, problem, rows, np.random.default_rng([seed, 2**21]), resolution)
     honest, empty = cert.qualification <= LESS * q, min(q, cert.qualification) <= DEGENERATE
-    found.add(
-        "qualification",
-        honest and not empty,
-        f"the constraint gradients that were looked at stay {q:.3g} away from 0"
-        + ("" if honest else f", {cert.qualification:.3g} is stated")
-        + (": degenerate, the claim says nothing about f" if empty else ""),
-    )
+    words = f"the constraint gradients that were looked at stay {q:.3g} away from 0"
+    words += "" if honest else f", {cert.qualification:.3g} is stated"
+    words += ": degenerate, the claim says nothing about f" if empty else ""
+    found.add("qualification", honest and not empty, words)

@@ -17,15 +17,21 @@ from goldstein.checker.verification import Verification
 DEGENERATE = 1e-3
 
 
-def check_signs(found: Verification, cert: Any, system: Limits, box: Any) -> None:
+def check(found: Verification, cert: Any, system: Limits, box: Any) -> None:
+    """Signs; and, of multipliers that fit, whether their constraints are reached."""
+    if check_signs(found, cert, system, box):
+        _check_activity(found, cert, system)
+
+
+def check_signs(found: Verification, cert: Any, system: Limits, box: Any) -> bool:
     """Multipliers fit the constraints: as many, of the sign of their limits; so does the normal."""
     stated, size, index = cert.multipliers.size, system.size, cert.constraint_index
     advice = "" if stated == size else "; pass the constraints= that minimize was given"
     fits = stated == size and bool(((index >= 0) & (index < size)).all())
-    if not found.add("constraints", fits, f"{stated} multipliers for {size} components{advice}"):
-        return
-    found.add("multipliers", *_signs_fit(cert, system))
-    found.add("normal", *box.normal_fits(cert.normal, getattr(cert, "exact_pivot", cert.x)))
+    if found.add("constraints", fits, f"{stated} multipliers for {size} components{advice}"):
+        found.add("multipliers", *_signs_fit(cert, system))
+        found.add("normal", *box.normal_fits(cert.normal, getattr(cert, "exact_pivot", cert.x)))
+    return found.ok
 
 
 def _signs_fit(cert: Any, system: Limits) -> tuple[bool, str]:
@@ -41,25 +47,21 @@ def _signs_fit(cert: Any, system: Limits) -> tuple[bool, str]:
     return True, "signs fit the limits"
 
 
-def check_activity(found: Verification, cert: Any, system: Limits) -> None:
+def _check_activity(found: Verification, cert: Any, system: Limits) -> None:
     """Feasible at x, and every constraint with a multiplier reached in the ball."""
     values = system.values(cert.x)
     excess = np.abs(system.excess(values))
     violation = float(excess.max(initial=0.0))
-    found.add(
-        "feasibility",  # another machine rounds the user's own code differently
-        bool((excess <= cert.feasibility + 2.0**-48 * np.abs(values)).all()),
-        f"violation {violation:.3g} at x, claimed {cert.feasibility:.3g}",
-    )
+    # Another machine rounds the user's own code differently.
+    feasible = (excess <= cert.feasibility + 2.0**-48 * np.abs(values)).all()
+    words = f"violation {violation:.3g} at x, claimed {cert.feasibility:.3g}"
+    found.add("feasibility", bool(feasible), words)
     used = np.flatnonzero(cert.multipliers).tolist()
     missing = [i for i in used if not _reached(cert, system, i)]
-    found.add(
-        "activity",
-        not missing,
-        f"a multiplier on {system.name(missing[0])}, which no stored point reaches"
-        if missing
-        else "every constraint with a multiplier is reached in the ball",
-    )
+    words = "every constraint with a multiplier is reached in the ball"
+    if missing:
+        words = f"a multiplier on {system.name(missing[0])}, which no stored point reaches"
+    found.add("activity", not missing, words)
 
 
 def _reached(cert: Any, system: Limits, i: int) -> bool:
@@ -117,12 +119,8 @@ class Hull:
         self.cone = np.zeros((used.size, normal.size))
         self.cone[np.arange(used.size), used] = self.signs
         self.propose = propose
-        self.index: list[int] = []
-        self.rows: list[Vector] = []
-
-    def add(self, i: int, row: Vector) -> None:
-        self.index.append(i)
-        self.rows.append(row)
+        #: Components of the constraints, and gradients of them.
+        self.rows: list[tuple[int, Vector]] = []
 
     def tangential(self, rows: Matrix) -> Matrix:
         """Return what is left of rows where one can move."""
@@ -138,7 +136,7 @@ class Hull:
         """
         if not self.rows:
             return 1.0, np.zeros(self.cone.shape[1])
-        index, rows = np.array(self.index), np.array(self.rows)
+        index, rows = (np.array(part) for part in zip(*self.rows))
         lengths = np.linalg.norm(rows, axis=1)
         longest = np.array([lengths[index == i].max() for i in index])
         if not (np.isfinite(longest).all() and longest.all()):

@@ -60,24 +60,25 @@ class ExactProblem:
         words = "unaltered" if sound else "a field was changed, or is not finite"
         if not found.add("content", sound, words):
             return
-        check_signs(found, cert, system, box)
         sizes = {box.lower.size, *(part.dim for part in self.parts)} == {cert.x.size}
-        if not (found.add("sizes", sizes, "those of x") and found.ok):
+        fits = check_signs(found, cert, system, box)
+        if not (found.add("sizes", sizes, "those of x") and fits):
             return
         inside = all(l <= q <= u for q, l, u in zip(y, box.lower.tolist(), box.upper.tolist()))
         inside = inside and box.contains(cert.x)  # comparisons of rationals with floats are exact
         found.add("bounds", inside, "x and pivot inside" if inside else "x or the pivot is outside")
-        violated, missed = "", ""
         for i, part in enumerate(self.parts):
             low, high = point_at(part, y).between()
             lower, upper = float(system.lower[i]), float(system.upper[i])
             if not (lower <= low and high <= upper):
-                violated = violated or f"{system.name(i)} is violated at the pivot, or may be"
+                found.add("feasibility", False, f"{system.name(i)} is violated, or may be")
             multiplier = cert.multipliers[i]
             if multiplier and not low == high == (upper if multiplier > 0 else lower):
-                missed = missed or f"a multiplier on {system.name(i)}, which is not at its limit"
-        found.add("feasibility", not violated, violated or "all constraints hold at the pivot")
-        found.add("activity", not missed, missed or "constraints with a multiplier are at limits")
+                words = f"a multiplier on {system.name(i)}, which is not at its limit"
+                found.add("activity", False, words)
+        if found.ok:
+            found.add("feasibility", True, "all constraints hold at the pivot")
+            found.add("activity", True, "constraints with a multiplier are at their limits")
 
     def limit(self, cert: Any, i: int, way: Any) -> Limit:
         """Return the limit of gradients of component i at the pivot along a direction."""

@@ -49,7 +49,7 @@ class Enclosure:
 
     Examples
     --------
-    >>> third = Enclosure(np.array([1.0])) / Enclosure(np.array([3.0]))
+    >>> third = Enclosure(np.array([3.0])).reciprocal()
     >>> bool(abs(Fraction(float(third.mid[0])) - Fraction(1, 3)) <= Fraction(float(third.rad[0])))
     True
     """
@@ -80,16 +80,8 @@ class Enclosure:
         return self.mid.shape
 
     @property
-    def ndim(self) -> int:
-        return self.mid.ndim
-
-    @property
     def size(self) -> int:
         return self.mid.size
-
-    @property
-    def T(self) -> Enclosure:
-        return Enclosure(self.mid.T, self.rad.T)
 
     @property
     def swapped(self) -> Enclosure:
@@ -109,15 +101,11 @@ class Enclosure:
         return np.where(decided, np.sign(gap.mid), 0.0).astype(np.intp)
 
     @np.errstate(all="ignore")
-    def rivals(self, columns: int) -> NDArray[np.bool_]:
-        """Return, as a table, which entries may be the largest of their row."""
-        low, high = self.reshape(-1, columns).ends()
-        # Written so that a NaN or an overflow counts as doubt.
-        return np.asarray(~(high < low.max(axis=1, keepdims=True)))
-
     def largest(self, columns: int) -> list[list[int]]:
         """Return, for every row of a table, the places of what may be its largest entry."""
-        rows = enumerate(self.rivals(columns))
+        low, high = self.reshape(-1, columns).ends()
+        # Written so that a NaN or an overflow counts as doubt.
+        rows = enumerate(~(high < low.max(axis=1, keepdims=True)))
         return [(r * columns + np.flatnonzero(row)).tolist() for r, row in rows]
 
     def ordered(self, columns: int, matters: Any = None) -> list[list[int]]:
@@ -141,9 +129,6 @@ class Enclosure:
     def reshape(self, *shape: Any) -> Enclosure:
         return Enclosure(self.mid.reshape(*shape), self.rad.reshape(*shape))
 
-    def ravel(self) -> Enclosure:
-        return self.reshape(-1)
-
     def __getitem__(self, index: Any) -> Enclosure:
         return Enclosure(self.mid[index], self.rad[index])
 
@@ -156,13 +141,8 @@ class Enclosure:
         mid = self.mid + b.mid
         return Enclosure(mid, _outward(self.rad + b.rad + UNIT * np.abs(mid)))
 
-    __radd__ = __add__
-
     def __sub__(self, other: Any) -> Enclosure:
         return self + (-enclose(other))
-
-    def __rsub__(self, other: Any) -> Enclosure:
-        return enclose(other) + (-self)
 
     @np.errstate(all="ignore")
     def __mul__(self, other: Any) -> Enclosure:
@@ -170,8 +150,6 @@ class Enclosure:
         mid = self.mid * b.mid
         spread = np.abs(self.mid) * b.rad + np.abs(b.mid) * self.rad + self.rad * b.rad
         return Enclosure(mid, _outward(spread + UNIT * np.abs(mid)))
-
-    __rmul__ = __mul__
 
     @np.errstate(all="ignore")
     def reciprocal(self) -> Enclosure:
@@ -181,12 +159,6 @@ class Enclosure:
         mid = 1.0 / self.mid
         rad = _outward(_outward(self.rad / size) / gap + UNIT * np.abs(mid))
         return Enclosure(mid, np.where(gap > 0, rad, np.inf))
-
-    def __truediv__(self, other: Any) -> Enclosure:
-        return self * enclose(other).reciprocal()
-
-    def __rtruediv__(self, other: Any) -> Enclosure:
-        return enclose(other) * self.reciprocal()
 
     @np.errstate(all="ignore")
     def root(self) -> Enclosure:
@@ -198,8 +170,6 @@ class Enclosure:
 
     @np.errstate(all="ignore")
     def __matmul__(self, other: Any) -> Enclosure:
-        if sparse.issparse(other):
-            return Enclosure.__rmatmul__(self.T, other.T).T
         b = enclose(other)
         terms = self.shape[-1]
         mid = self.mid @ b.mid
@@ -270,8 +240,7 @@ class Enclosure:
 
     def apply(self, function: Function) -> Enclosure:
         """Return a smooth function of every entry."""
-        function.require_domain(self)
-        return function.value(self)
+        return function.enclosure(self)
 
     def balls(self, function: str | Callable[[Any], Any]) -> Enclosure:
         """Return a function of every entry by the ball arithmetic of python-flint."""
@@ -291,9 +260,6 @@ class Enclosure:
             radius = float(ball.rad()) * (1.0 + 2.0**-20) + 2.0**-52 * abs(centre) + 2.0**-1000
             mid[place], rad[place] = centre, radius
         return Enclosure(mid.reshape(self.shape), rad.reshape(self.shape))
-
-    def __repr__(self) -> str:
-        return f"Enclosure({self.mid!r}, {self.rad!r})"
 
 
 @np.errstate(all="ignore")
@@ -358,11 +324,7 @@ def flint() -> ModuleType | None:
 
 def enclose(value: Any) -> Enclosure:
     """Return a number or array as an enclosure; float64 data are exact."""
-    if isinstance(value, Enclosure):
-        return value
-    if isinstance(value, Fraction):
-        return Enclosure.of([value]).reshape(())
-    return Enclosure(value)
+    return value if isinstance(value, Enclosure) else Enclosure(value)
 
 
 __all__ = ["Enclosure", "enclose", "flint", "product_part", "sum_of_parts"]

@@ -1,8 +1,8 @@
 """Limits of gradients along many directions in one pass, where only rows of a matrix are tied.
 
-The tied entries belong to one node, a function of rows times the variable plus constants, and what
-is above it is affine. Along every direction the rest adds the same; each tied row adds, or not, the
-jump of its derivative times the row.
+The tied entries belong to one node, a function of rows times the variable plus constants; what is
+above it is smooth here, for nothing else is tied. Along every direction the rest adds the same;
+each tied row adds, or not, the jump of its derivative times the row.
 """
 
 from __future__ import annotations
@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Matrix
 from goldstein.checker.enclosed.arrays import Enclosure
-from goldstein.checker.enclosed.exact_vector import ExactVector
+from goldstein.checker.enclosed.float_dot import float_dot
 from goldstein.checker.nodes import Affine, Piecewise
 from goldstein.checker.rounding import UNIT, norm_upper
 from goldstein.checker.sides import Side
 
 if TYPE_CHECKING:
     from goldstein.checker.enclosed.point import EnclosedPoint
-    from goldstein.checker.sides import Program
 
 #: Entries of the rows on kinks, or of the gradients, up to which they are written out.
 WRITTEN_OUT = 10**7
@@ -39,7 +38,7 @@ def limits(point: EnclosedPoint, directions: Matrix) -> tuple[Matrix, Matrix] | 
     node, source = program.nodes[k], program.nodes[program.nodes[k].of[0]]
     if not (isinstance(node, Piecewise) and isinstance(source, Affine) and source.of == (0,)):
         return None
-    plain = source.columns == 1 and source.divisor is None and _affine_above(program, k)
+    plain = source.columns == 1 and source.divisor is None
     if not plain or max(len(ties), len(directions)) * program.dim > WRITTEN_OUT:
         return None
     some: Any = source.matrix[np.array(list(ties))]
@@ -67,16 +66,6 @@ def limits(point: EnclosedPoint, directions: Matrix) -> tuple[Matrix, Matrix] | 
     return mid, np.broadcast_to(rad, mid.shape)
 
 
-def _affine_above(program: Program, k: int) -> bool:
-    above = {k}
-    for b in range(k + 1, len(program.nodes)):
-        if above.intersection(program.nodes[b].of):
-            if not program.nodes[b].affine:
-                return False
-            above.add(b)
-    return True
-
-
 @np.errstate(all="ignore")
 def signs_of_products(left: Matrix, right: Matrix) -> NDArray[np.int8]:
     """Return the exact signs of all inner products of a row of `left` and one of `right`."""
@@ -87,9 +76,8 @@ def signs_of_products(left: Matrix, right: Matrix) -> NDArray[np.int8]:
     error = 2 * (d + 4) * UNIT * np.multiply.outer(*sizes) + (d + 2) * 2.0**-1000
     decided = np.abs(value) > error  # False wherever something overflowed
     signs = np.where(decided, np.sign(value), 0).astype(np.int8)
-    everywhere = np.arange(d)
     for i, j in zip(*np.nonzero(~decided)):
-        exact = ExactVector(left[i]).dot(everywhere, right[j])
+        exact = float_dot(left[i], right[j])
         signs[i, j] = (exact > 0) - (exact < 0)
     return signs
 

@@ -1,4 +1,4 @@
-"""Inner products of float64 vectors as exact rationals, without an integer per entry.
+"""Long inner products as exact rationals, without an integer per entry.
 
 A float64 number is an integer of 53 bits times a power of two. Products of halves of such integers
 fit into 64 bits; they are cut into digits of 27 bits, which are added up separately for every
@@ -7,13 +7,17 @@ exponent. Nothing is ever rounded.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
 from goldstein.checker.errors import InputError
+from goldstein.checker.rationals import exact_dot, nearest_float
 
 Integers = NDArray[np.int64]
 
@@ -77,4 +81,22 @@ def _halves(values: Vector) -> tuple[Integers, Integers, NDArray[np.intp]]:
     return whole >> _DIGIT, whole & _MASK, exponent.astype(np.intp)
 
 
-__all__ = ["float_dot"]
+def row_products(rows: Any, vector: Vector | Sequence[Fraction]) -> list[Fraction]:
+    """Return the products of a sparse float64 matrix with a vector, exactly.
+
+    Of a vector of rationals the nearest floats are multiplied, and what these leave of it.
+    """
+    found, spans = [], list(pairwise(rows.indptr.tolist()))
+    if isinstance(vector, np.ndarray):
+        return [float_dot(rows.data[a:b], vector[rows.indices[a:b]]) for a, b in spans]
+    floats = np.array([nearest_float(v) if abs(v) < 2**1023 else 0.0 for v in vector])
+    left = np.array([v - Fraction(a) for v, a in zip(vector, floats.tolist())], dtype=object)
+    for a, b in spans:
+        places, numbers = rows.indices[a:b], rows.data[a:b]
+        some = np.flatnonzero(left[places])
+        rest = exact_dot(numbers[some], left[places[some]])
+        found.append(float_dot(numbers, floats[places]) + rest)
+    return found
+
+
+__all__ = ["float_dot", "row_products"]

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from goldstein.checker.arrays import Indices
-from goldstein.checker.enclosed.exact_vector import ExactVector
+from goldstein.checker.enclosed.float_dot import row_products
 from goldstein.checker.errors import Irrational
 from goldstein.checker.exact import Exact
-from goldstein.checker.nodes import (
-    Add,
-    Affine,
-    Max,
-    Node,
-    Norm2,
-    Order,
-    Product,
-    Rowwise,
-    Series,
-    Smooth,
-)
+from goldstein.checker.nodes import Add, Affine, Max, Node, Norm2, Order, Product, Rowwise, Series
 from goldstein.checker.sides import Program
 
 #: With fewer terms than this, on average, sums of Python's integers are as fast.
@@ -116,13 +104,15 @@ class Part:
 
     def forward(self, *ends: Any) -> dict[int, Series | Irrational]:
         """Return the values at y, or the series along y + t v; or what is irrational."""
-        found: dict[int, Series | Irrational] = {0: [_exactly(end, self.places) for end in ends]}
+        found: dict[int, Series | Irrational] = {
+            0: [Exact.of(_some(end, self.places)) for end in ends]
+        }
         for b, node, piece, at in self.steps:
             try:
                 if isinstance(node, Affine) and node.of == (0,) and _is_long(node):
                     found[b] = [self._long(node, at[0], end, k == 0) for k, end in enumerate(ends)]
                 else:
-                    if not (node.rational or isinstance(node, Smooth)):
+                    if isinstance(node, Affine | Rowwise) and not node.rational:
                         raise Irrational(node.name)
                     args = [_known(found, a, some) for a, some in zip(node.of, at)]
                     found[b] = node.forward(args, piece)
@@ -132,9 +122,7 @@ class Part:
 
     def _long(self, node: Affine, at: Indices, end: Any, first: bool) -> Exact:
         """Return a matrix times a long vector without an integer per term."""
-        vector, rows, places = ExactVector(end), node.matrix, self.places[at]
-        spans = [slice(a, b) for a, b in pairwise(rows.indptr.tolist())]
-        sums = Exact.of([vector.dot(places[rows.indices[s]], rows.data[s]) for s in spans])
+        sums = Exact.of(row_products(node.matrix, _some(end, self.places[at])))
         rest = replace(node, matrix=sparse.csr_array(sparse.eye_array(node.size)),
                        sizes=(node.size,), offset=node.offset if first else None)  # fmt: skip
         return rest.forward([[sums]], None)[0]
@@ -174,10 +162,8 @@ def _is_long(node: Affine) -> bool:
     return bool(node.matrix.nnz >= LONG * node.size)
 
 
-def _exactly(vector: Any, places: Indices) -> Exact:
-    if isinstance(vector, np.ndarray):
-        return Exact.of(vector[places])
-    return Exact.of([vector[k] for k in places.tolist()])
+def _some(vector: Any, places: Indices) -> Any:
+    return vector[places] if isinstance(vector, np.ndarray) else [vector[k] for k in places]
 
 
 __all__ = ["Part", "cut"]

@@ -38,6 +38,11 @@ class Switch(NamedTuple):
     j: int
     level: Fraction | None
 
+    def start(self, program: Program) -> list[int]:
+        """Return the switch as a combination of the node's entries."""
+        factors = {self.i: 1} if self.j < 0 else {self.i: 1, self.j: -1}
+        return [factors.get(e, 0) for e in range(program.nodes[self.node].size)]
+
 
 def read_switches(program: Program, rows: Any) -> list[Switch]:
     """Return switches: a kinked node, an entry, and its breakpoint or the other entry, or -1."""
@@ -121,14 +126,9 @@ class Box:
         gaps, rows = [], []
         for s in solved:
             u = program.extend(centre, point.pieces, s.node)[0]
-            gap = u[[s.i]] + (Enclosure.of([-s.level]) if s.level is not None else -u[[s.j]])
-            gaps.append(gap)
-            start = np.zeros(program.nodes[s.node].size)
-            start[s.i] = 1.0
-            if s.j >= 0:
-                start[s.j] = -1.0
-            found = program.pull_back(s.node, Enclosure(start), point.pieces, point.value)
-            rows.append(found[0][free])
+            gaps.append(u[[s.i]] - (u[[s.j]] if s.level is None else Enclosure.of([s.level])))
+            start = Enclosure.of(s.start(program))
+            rows.append(program.pull_back(s.node, start, point.pieces, point.value)[0][free])
         mid, rad = (np.array([getattr(row, end) for row in rows]) for end in ("mid", "rad"))
         try:
             inverse = np.linalg.inv(mid)
@@ -147,42 +147,24 @@ class Box:
 
     def _form(self, point: Any, s: Switch) -> Form:
         """Return a switch as an affine form of the variables J and of entries not looked into."""
-        program, flat, values = self.program, dict[int, Any](), dict[int, Any]()
-        y = Exact.of(point.y)
+        program, y, form = self.program, Exact.of(point.y), dict[Any, Fraction]()
+        fixed = Exact(y.top * np.where(self.radii > 0, 0, 1).astype(object), y.den)
+        closed = {
+            b: [Exact.of([0] * node.size)]
+            for b, node in enumerate(program.nodes)
+            if not node.flat or isinstance(node, Norm2)
+        }
         try:
-            for b in program.ancestors(s.node):
-                node = program.nodes[b]
-                if b == 0:
-                    fixed = np.where(self.radii > 0, 0, 1).astype(object)
-                    values[b] = Exact(y.top * fixed, y.den)
-                elif node.flat and not isinstance(node, Norm2):
-                    piece = point.pieces.get(b)
-                    values[b] = node.forward([[values[a]] for a in node.of], piece)[0]
-                else:
-                    values[b] = Exact.of([0] * node.size)
-            start = [0] * program.nodes[s.node].size
-            start[s.i] = 1
-            if s.j >= 0:
-                start[s.j] = -1
-            flat[s.node] = Exact.of(start)
-            form: Form = {}
-            for b in range(s.node, -1, -1):
-                if b not in flat:
-                    continue
-                node, g = program.nodes[b], flat[b]
-                if b and node.flat and not isinstance(node, Norm2):
-                    parts = node.backward(g, [None] * len(node.of), point.pieces.get(b))
-                    for a, part in zip(node.of, parts):
-                        flat[a] = flat[a] + part if a in flat else part
-                    continue
-                moving = self.radii > 0 if b == 0 else np.ones(node.size, bool)
-                for e, c in enumerate(g.fractions):
-                    if c and moving[e]:
-                        key = self._names[b], e
-                        form[key] = form.get(key, Fraction(0)) + c
+            start = Exact.of(s.start(program))
+            entries = program.extend({0: [fixed], **closed}, point.pieces, s.node)[0].fractions
+            found = program.pull_back(s.node, start, point.pieces, point.value, closed)
         except Irrational:
             return {s: Fraction(1)}  # nothing is known of it
-        entries = values[s.node].fractions
+        for b in {0, *closed} & set(found):
+            for e, c in enumerate(found[b].fractions):
+                if b or self.radii[e] > 0:
+                    key = self._names[b], e
+                    form[key] = form.get(key, Fraction(0)) + c
         constant = entries[s.i] - (entries[s.j] if s.j >= 0 else s.level or 0)
         return {key: c for key, c in form.items() if c} | ({0: constant} if constant else {})
 

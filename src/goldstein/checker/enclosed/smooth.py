@@ -18,21 +18,26 @@ class Function:
     Attributes
     ----------
     name : str
-    value : callable
-        The function of an `Enclosure`.
     slope : callable
         The derivative of an array, enclosed or exact.
-    domain : str
-        What the arguments must be: "positive", "nonzero", or "" for any number.
     exact : callable
         The value at a rational number where it is rational and known, else None.
+    domain : str
+        What the arguments must be: "positive", "nonzero", or "" for any number.
+    value : callable or str
+        The function of an `Enclosure`, or what python-flint calls it; by default its name.
     """
 
     name: str
-    value: Callable[[Any], Any]
     slope: Callable[[Any], Any]
+    exact: Callable[[Fraction], Fraction | None]
     domain: str = ""
-    exact: Callable[[Fraction], Fraction | None] = lambda q: None
+    value: Callable[[Any], Any] | str = ""
+
+    def enclosure(self, u: Any) -> Any:
+        """Return the function of an `Enclosure` inside the domain."""
+        self.require_domain(u)
+        return self.value(u) if callable(self.value) else u.balls(self.value or self.name)
 
     @property
     def keeps_zero(self) -> bool:
@@ -58,17 +63,16 @@ def _numbers(u: Any, *values: int) -> Any:
     return type(u).of(list(values))
 
 
-def _pseudo_huber(u: Any) -> Any:
-    """sqrt(1 + u^2) - 1, written so that nothing cancels."""
-    return u * u * (_hypotenuse(u) + 1.0).reciprocal()
-
-
 def _hypotenuse(u: Any) -> Any:
     return (u * u + _numbers(u, 1)).root()
 
 
 def _of(name: str, u: Any) -> Any:
     return u.apply(FUNCTIONS[name])
+
+
+def _squared(name: str, u: Any) -> Any:
+    return _of(name, u) * _of(name, u)
 
 
 def _negative(u: Any) -> Any:
@@ -90,35 +94,23 @@ def _at(q: int, value: int) -> Callable[[Fraction], Fraction | None]:
 FUNCTIONS: dict[str, Function] = {
     function.name: function
     for function in (
-        Function("exp", lambda u: u.balls("exp"), lambda u: _of("exp", u), exact=_at(0, 1)),
+        Function("exp", lambda u: _of("exp", u), _at(0, 1)),
+        Function("log", lambda u: u.reciprocal(), _at(1, 0), "positive"),
+        Function("sin", lambda u: _of("cos", u), _at(0, 0)),
+        Function("cos", lambda u: _negative(_of("sin", u)), _at(0, 1)),
+        Function("tanh", lambda u: _numbers(u, 1) + _negative(_squared("tanh", u)), _at(0, 0)),
+        Function("arctan", lambda u: (u * u + _numbers(u, 1)).reciprocal(), _at(0, 0), "", "atan"),
         Function(
-            "log", lambda u: u.balls("log"), lambda u: u.reciprocal(), "positive", _at(1, 0)
-        ),
-        Function("sin", lambda u: u.balls("sin"), lambda u: _of("cos", u), exact=_at(0, 0)),
-        Function(
-            "cos", lambda u: u.balls("cos"), lambda u: _negative(_of("sin", u)), exact=_at(0, 1)
-        ),
-        Function(
-            "tanh", lambda u: u.balls("tanh"),
-            lambda u: _numbers(u, 1) + _negative(_of("tanh", u) * _of("tanh", u)),
-            exact=_at(0, 0),
+            "sqrt", lambda u: (_of("sqrt", u) * _numbers(u, 2)).reciprocal(), _square_root,
+            "positive", lambda u: u.root(),
         ),
         Function(
-            "arctan", lambda u: u.balls("atan"),
-            lambda u: (u * u + _numbers(u, 1)).reciprocal(), exact=_at(0, 0),
+            "reciprocal", lambda u: _negative(_squared("reciprocal", u)),
+            lambda q: 1 / q if q else None, "nonzero", lambda u: u.reciprocal(),
         ),
         Function(
-            "sqrt", lambda u: u.root(), lambda u: (_of("sqrt", u) * _numbers(u, 2)).reciprocal(),
-            "positive", _square_root,
-        ),
-        Function(
-            "reciprocal", lambda u: u.reciprocal(),
-            lambda u: _negative(u.reciprocal() * u.reciprocal()), "nonzero",
-            lambda q: 1 / q if q else None,
-        ),
-        Function(
-            "pseudo_huber", _pseudo_huber, lambda u: u * _hypotenuse(u).reciprocal(),
-            exact=_at(0, 0),
+            "pseudo_huber", lambda u: u * _hypotenuse(u).reciprocal(), _at(0, 0),
+            value=lambda u: u * u * (_hypotenuse(u) + 1.0).reciprocal(),  # nothing cancels
         ),
     )
 }  # fmt: skip
