@@ -57,11 +57,10 @@ class Enrichment:
     descent_fall: float = 0.0
     kinks: int = 0
 
-    def saw(self, fall: float, along: Vector, radius: float, norm: float, ratio: float) -> None:
+    def saw(self, fall: float, least: float, along: Vector, step: float) -> None:
         """Take note of a step, if f falls as much as the bound promises."""
-        if fall > 0.25 * radius * norm:
-            self.descent, self.descent_fall = along, fall
-            self.descent_step = radius * (1.0 - ratio / 8.0)
+        if fall > least:
+            self.descent, self.descent_fall, self.descent_step = along, fall, step
 
 
 def enrich(
@@ -108,8 +107,9 @@ def enrich(
                 if look and found.descent is None and oracle.has_value:
                     value_at_x = oracle.value(x) if value_at_x is None else value_at_x
                     fall = value_at_x - oracle.value(trial_point(x, m, norm, radius, ratio))
-                    if fall > ROUNDED * abs(value_at_x):
-                        found.saw(fall, -m / norm, radius, norm, ratio)
+                    # What rounding explains is no fall.
+                    least = max(0.25 * radius * norm, ROUNDED * abs(value_at_x))
+                    found.saw(fall, least, -m / norm, radius * (1.0 - ratio / 8.0))
                 if since >= (patience if found.descent is None else min(patience, SETTLED)):
                     return
                 stuck = old >= _STUCK or since >= max(_SLOW, x.size // 8)
