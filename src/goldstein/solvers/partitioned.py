@@ -415,6 +415,7 @@ class PartitionedSearch:
         self._sides: KinkSides | None = None
         self._failures = self._steps = self._round = 0
         self._mu = self._least = 0.0
+        self._pattern: Mask = np.zeros(0, dtype=bool)
         self._plan: SideExpansion | None = None
 
     def _late(self) -> bool:
