@@ -39,6 +39,8 @@ default_role = "code"
 copybutton_prompt_text = ">>> "
 
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["cards.css"]
 html_copy_source = False
 exclude_patterns = ["_build", "README.md"]
 suppress_warnings = ["config.cache", "ref.python"]

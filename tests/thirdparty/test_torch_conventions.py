@@ -158,3 +158,17 @@ def test_a_monitor_says_why_it_did_not_look() -> None:
     assert every.update() is not None
     assert every.update() is None
     assert "every = 3" in every.skipped
+
+
+def test_orthogonality_entry_by_entry_as_pygranso_writes_it() -> None:
+    """V'V = I says everything but its diagonal twice: twins share a multiplier."""
+    rng = np.random.default_rng(0)
+    A = rng.normal(size=(5, 5))
+    S = torch.tensor(A + A.T)
+    V = torch.tensor(np.linalg.qr(rng.normal(size=(5, 2)))[0])
+    f = gt.oracle(lambda V: -torch.trace(V.T @ S @ V) + 0.1 * V.abs().sum(), V)
+    unit = gt.constraint(lambda V: V.T @ V - torch.eye(2, dtype=V.dtype), V)
+    res = gs.minimize(f, V, constraints=unit, eps=1e-3, delta=1e-3, rng=0)
+    assert res.success, res.message
+    assert res.certificate.verify(f, constraints=unit).ok
+    assert res.multipliers[1] == pytest.approx(res.multipliers[2])

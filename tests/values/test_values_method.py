@@ -421,3 +421,18 @@ def test_a_long_axis_of_the_metric_does_not_bury_a_short_one_in_noise() -> None:
         assert np.linalg.norm(ways, axis=1).max() <= 0.1 * (1 + 1e-12)
         errors.append(Differences(counted, stencil).gradient(place)[1] - slope[1])
     assert np.abs(errors).max() < 0.03 * slope[1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_under_noise_fun_is_a_mean_and_the_message_says_what_would_help(seed):
+    """The luckiest of thousands of values would be four deviations too low."""
+    noise = np.random.default_rng(seed)
+
+    def f(x):
+        return float(x @ x) + 0.01 * noise.normal()
+
+    res = gs.minimize(f, [1.0, 1.0], jac="2-point", eps=0.1, delta=0.1, rng=0, max_calls=2000)
+    assert not res.success
+    assert "fun is the mean of" in res.message
+    assert "delta of about" in res.message
+    assert abs(res.fun - float(res.x @ res.x)) <= 0.02

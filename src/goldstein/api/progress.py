@@ -51,7 +51,8 @@ def _reports(budget: int, eps: float) -> Iterator[Report]:
 
         def report(state: State, calls: int) -> None:
             limits = "" if state.violation is None else f"  violation {state.violation:.2g}"
-            tell(calls, f"f {state.fx:.8g}{limits}   bound {state.bound:.3g} -> {eps:g}")
+            doing = state.notes.get("doing", f"bound {state.bound:.3g} -> {eps:g}")
+            tell(calls, f"f {state.fx:.8g}{limits}   {doing}")
 
         yield report
 

@@ -20,6 +20,7 @@ from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.exact_floats import exact_floats
 from goldstein.oracles import Oracle, as_oracle
+from goldstein.oracles.base import name_of
 from goldstein.oracles.problem import given
 
 FUNCTIONS = (
@@ -65,7 +66,7 @@ class UserFile:
     def function(self) -> tuple[str, Any]:
         """Return name and object of the function a newcomer would mean."""
         for call in self.calls:
-            return _name(call.fun), call.fun
+            return name_of(call.fun), call.fun
         for name in FUNCTIONS:
             thing = getattr(self.module, name, None)
             if callable(thing) or isinstance(thing, Oracle) or _is_pair(thing):
@@ -160,10 +161,6 @@ def _is_point(thing: Any) -> bool:
         return np.asarray(thing).dtype.kind in "fiu"
     except (TypeError, ValueError, RuntimeError):
         return False
-
-
-def _name(fun: Any) -> str:
-    return fun.name if isinstance(fun, Oracle) else getattr(fun, "__name__", type(fun).__name__)
 
 
 @dataclass(frozen=True)

@@ -85,8 +85,11 @@ def certificate_from(
         oracle.require_visible(x, delta)
         if not found.points:
             break
-        inside = [distance_upper(y, x) <= delta for y in found.points]
-        points, gradients = np.array(found.points)[inside], np.array(found.gradients)[inside]
+        near = [j for j, y in enumerate(found.points) if distance_upper(y, x) <= delta]
+        points = np.array([found.points[j] for j in near]).reshape(-1, x.size)
+        gradients = np.array([found.gradients[j] for j in near]).reshape(-1, x.size)
+        if len(near) == len(found.points):  # once is enough, where they are long
+            found.points, found.gradients = list(points), list(gradients)
         built = Construction(oracle, x, delta, points, gradients, seed)
         left = oracle.limit - oracle.calls
         try:

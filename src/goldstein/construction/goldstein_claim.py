@@ -326,11 +326,13 @@ class Construction:
         """
         far = min(max(LEAST, FARTHEST * self.delta / self._width), RADII)
         ways = (1.0, -1.0) if self._width > FINE * self.delta else (1.0,)
-        places = []
-        for y in self.points[names]:
+        places = np.empty((len(names) * len(ways), self.x.size))
+        for k, j in enumerate(names):
+            y = self.points[j]
             step = self.place.perturbed(self.rng, y, far) - y
-            places += [self.place.inside(y + sign * step) for sign in ways]
-        answers = list(self.oracle.gradients_at(np.array(places))) if names else []
+            for way, sign in enumerate(ways, len(ways) * k):
+                places[way] = self.place.inside(y + sign * step)
+        answers = list(self.oracle.gradients_at(places)) if names else []
         for k, j in enumerate(names):
             found = answers[len(ways) * k : len(ways) * (k + 1)]
             kink = any(g is None for g in found)

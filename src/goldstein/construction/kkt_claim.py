@@ -186,8 +186,11 @@ class Around:
         if low is None or high is None:
             low, high = self.problem.box.normal_signs(self.x)
         system = self.problem.constraints
-        signs = []
+        signs, twins = list[list[float]](), self._twins()
         for i in range(system.size):
+            if twins[i][0] != i:
+                signs.append([])
+                continue
             up_, down = self.above[i][1] is not None, self.below[i][1] is not None
             if system.equal[i]:
                 up_ = down = bool(self._holds[i]) or (up_ and down)
@@ -206,6 +209,19 @@ class Around:
             ]
             found = self._combine(signs, low, high)
         return found
+
+    def _twins(self) -> list[list[int]]:
+        """Return for each component those that are the same equality, itself among them.
+
+        V'V = I written entry by entry says everything but the diagonal twice.
+        """
+        system, same = self.problem.constraints, dict[Any, list[int]]()
+        for i, row in enumerate(self.rows[0] if system.equal.sum() > 1 else ()):
+            size = np.abs(row).max(initial=0.0) or 1.0
+            key = (np.round(row / size, 12) + 0.0).tobytes() if system.equal[i] else i
+            same.setdefault(key, []).append(i)
+        found = {i: group for group in same.values() for i in group}
+        return [found.get(i, [i]) for i in range(system.size)]
 
     def _length(self, i: int) -> float:
         """Return the length of a gradient of component i."""
@@ -322,9 +338,12 @@ class Around:
         problem, x = self.problem, self.x
         used = np.flatnonzero(found.weights > 0)
         weights = found.weights[used] / math.fsum(found.weights[used].tolist())
+        # Twins share a multiplier: without one an equality forbids to move along its gradient.
+        twins = self._twins()
         rows = [
-            (self.points[j], i, self.rows[j][i], sign * w)
+            (self.points[j], k, self.rows[j][k], sign * w / len(twins[i]))
             for w, (i, j, sign) in zip(found.cone.tolist(), found.owners)
+            for k in twins[i]
             if w > 0
         ]
         multipliers = np.zeros(problem.constraints.size)

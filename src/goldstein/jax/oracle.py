@@ -18,6 +18,7 @@ from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
 from goldstein.oracles import Oracle
+from goldstein.oracles.base import name_of
 from goldstein.oracles.batches import Trees
 from goldstein.oracles.data_mean import DataMean, Progress, Reduction
 from goldstein.oracles.precision import require_float64
@@ -95,7 +96,7 @@ class JaxOracle(Oracle):
 
     @property
     def name(self) -> str:
-        return getattr(self._fn, "__name__", type(self._fn).__name__)
+        return name_of(self._fn)
 
     def how_called(self) -> str:
         """What to do about an exception in the function."""
@@ -259,7 +260,7 @@ class DataOracle(DataMean):
         The parameters, flattened.
     samples : int
         Samples per pass, known after the first call.
-    converted_from : str or None
+    converted_from : str
         The dtype of the parameters when it was not float64.
     """
 
@@ -270,8 +271,8 @@ class DataOracle(DataMean):
             raise InputTypeError(f"loss is {type(loss).__name__}, expected loss(params, batch).")
         start, self._rebuild = raveled(params)
         given = {str(np.asarray(leaf).dtype) for leaf in jax.tree.leaves(params)} - {"float64"}
-        self.converted_from = ", ".join(sorted(given)) or None
-        self._name = getattr(loss, "__name__", type(loss).__name__)
+        self.converted_from = ", ".join(sorted(given))
+        self._name = name_of(loss)
         self._compiled = Compiled(lambda x, batch: loss(self._rebuild(x), batch), self._name)
         self._point = start
         super().__init__(batches, TREES, start, reduction)
@@ -279,13 +280,6 @@ class DataOracle(DataMean):
     @property
     def name(self) -> str:
         return f"{self._name} over data"
-
-    @property
-    def meta(self) -> dict[str, Any]:
-        meta = {**super().meta, "evaluated_in": "float64"}
-        if self.converted_from is not None:
-            meta["converted_from"] = self.converted_from
-        return meta
 
     def unflatten(self, x: Vector) -> Any:
         """Return a point as a pytree like `params`, in float64."""

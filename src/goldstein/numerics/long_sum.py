@@ -10,6 +10,9 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 
+#: Entries that are added at a time.
+BLOCK = 2**15
+
 
 class LongSum:
     """A float64 sum carried to twice the precision (Knuth's two-sum, the errors added apart).
@@ -31,11 +34,14 @@ class LongSum:
         self.low: Vector = np.zeros(size)
 
     def add(self, term: Vector) -> None:
-        """Add a vector."""
-        total = self.high + term
-        shadow = total - self.high
-        self.low += (self.high - (total - shadow)) + (term - shadow)
-        self.high = total
+        """Add a vector, block by block: nothing of its size is made on the way."""
+        for first in range(0, self.high.size, BLOCK):
+            part = slice(first, first + BLOCK)
+            high, more = self.high[part], term[part]
+            total = high + more
+            shadow = total - high
+            self.low[part] += (high - (total - shadow)) + (more - shadow)
+            high[:] = total
 
     def join(self, other: LongSum) -> Self:
         """Add another long sum; return self."""

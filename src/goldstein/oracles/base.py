@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -73,6 +74,11 @@ class Oracle(ABC):
     def name(self) -> str:
         """A short name for messages and certificate files."""
         return type(self).__name__
+
+
+def name_of(fun: Any) -> str:
+    """Return the name of an oracle, or of what users write in its place."""
+    return fun.name if isinstance(fun, Oracle) else getattr(fun, "__name__", type(fun).__name__)
 
 
 class Derived(Oracle):

@@ -58,6 +58,9 @@ class DataMean(Oracle):
     #: True when other processes hold batches as well.
     shared = False
 
+    #: How the loss is computed, and from which types the parameters had to be converted for that.
+    evaluated_in, converted_from = "float64", ""
+
     def __init__(self, data: Any, trees: Trees, start: Vector, reduction: Reduction) -> None:
         if not isinstance(data, Iterable) or iter(data) is data:
             raise InputTypeError(
@@ -147,7 +150,7 @@ class DataMean(Oracle):
         sums = LongSum(self.start.size + 3)
         for batch in self.batches():
             loss, slope = self.loss_and_slope(batch)
-            sums.add(self.terms(batch, np.append(slope, loss)))
+            sums.add(self.terms(batch, slope, loss))
         total = self._total(sums)
         self._finish_pass(total[-1])
         answer: Vector = total[:-3] / total[-2]
@@ -161,7 +164,9 @@ class DataMean(Oracle):
     @property
     def meta(self) -> dict[str, Any]:
         """What a certificate should record of the data."""
-        return {"samples": self.samples, "reduction": self.reduction}
+        found = {"samples": self.samples, "reduction": self.reduction}
+        told = {"evaluated_in": self.evaluated_in, "converted_from": self.converted_from}
+        return {**found, **{name: words for name, words in told.items() if words}}
 
     @contextmanager
     def reporting(self, progress: Progress, budget: int) -> Iterator[None]:
@@ -200,11 +205,13 @@ class DataMean(Oracle):
             if self.reduction == "sum" or self.weight(batch) > 0:
                 yield batch
 
-    def terms(self, batch: Any, answer: float | Vector) -> Vector:
+    def terms(self, batch: Any, *answers: float | Vector) -> Vector:
         """Return what a batch adds to the total, to the number it is divided by, to the samples."""
         samples, factor = self.trees.samples(batch), self.factor(batch)
         share = factor if self.reduction == "mean" else samples
-        return np.append(factor * np.asarray(answer), [share, samples])
+        found = np.hstack([*answers, share, samples])
+        found[:-2] *= factor
+        return found
 
     def factor(self, batch: Any) -> float:
         """Return by what the loss of a batch is multiplied in the total."""
@@ -242,7 +249,7 @@ def _samples(data: Any) -> str:
 
 
 def _fingerprint(x: Vector) -> bytes:
-    return hashlib.blake2b(x.tobytes(), digest_size=16).digest()
+    return hashlib.blake2b(np.ascontiguousarray(x).data, digest_size=16).digest()
 
 
 def _line() -> Callable[[int, int], None]:

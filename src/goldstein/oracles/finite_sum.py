@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
-from goldstein.oracles.base import Oracle
+from goldstein.oracles.base import Oracle, name_of
 
 #: Terms per block when the whole data set is visited: memory stays bounded for every n.
 BLOCK = 256
@@ -168,7 +168,7 @@ class SampleStream(Oracle):
 
     @property
     def name(self) -> str:
-        return getattr(self._grad, "__name__", type(self._grad).__name__)
+        return name_of(self._grad)
 
     def with_value(self, value: Callable[[Vector], Any]) -> SampleStream:
         """Return the same stream with its values taken from `value(x)`."""

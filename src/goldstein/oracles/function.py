@@ -14,7 +14,7 @@ from goldstein.checker.arrays import Vector
 from goldstein.checker.function import BlackBox
 from goldstein.checker.layout import Layout, is_vector, put_together, shown, taken_apart
 from goldstein.errors import InputTypeError
-from goldstein.oracles.base import Oracle
+from goldstein.oracles.base import Oracle, name_of
 from goldstein.oracles.finite_sum import as_stochastic
 
 #: What `jac` may be instead of a gradient: SciPy's names for differences of values.
@@ -56,7 +56,7 @@ class _Called(BlackBox, Oracle):
 
     @property
     def name(self) -> str:
-        return getattr(self.fun, "__name__", type(self.fun).__name__)
+        return name_of(self.fun)
 
     def _both(self, x: Vector) -> tuple[Any, Any]:
         key, last = x.tobytes(), self._last  # as a whole: threads may ask

@@ -19,6 +19,7 @@ from goldstein.display import InNotebooks, Reported
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
+from goldstein.oracles.base import name_of
 from goldstein.parallel.gathering import (
     Failure,
     How,
@@ -191,7 +192,7 @@ def multistart(
     seed = seed_of(rng, folder)
     points = start_points(starts, n_starts, seed)
     options = {**options, "eps": eps, "delta": delta}
-    identity = {"kind": "multistart", "function": _name(fun), "options": options}
+    identity = {"kind": "multistart", "function": name_of(fun), "options": options}
     how = How(n_jobs, blas_threads, folder, progress, on_result)
     work = Searches(partial(_problem, fun, jac), None, options)
     results, failures = gather(work, points, seed, identity, how, "starts")
@@ -262,10 +263,6 @@ def _distinct(
         else:
             found.append(StationaryPoint(res.x, res.fun, res.certificate, [k]))
     return found
-
-
-def _name(fun: Any) -> str:
-    return fun.name if isinstance(fun, Oracle) else getattr(fun, "__name__", type(fun).__name__)
 
 
 def _shown(point: StationaryPoint) -> str:

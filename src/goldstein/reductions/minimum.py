@@ -23,9 +23,9 @@ from goldstein.reductions.stationarity import (
     Attempt,
     Stationarity,
     Stronger,
-    near_targets,
     prove_near,
     register_stationarity,
+    smaller_targets,
 )
 from goldstein.result import Status
 from goldstein.solvers import Request
@@ -151,4 +151,4 @@ class Minimal(Stronger):
         return found if denied is None else denied.certificate
 
 
-register_stationarity(Stationarity("minimum", None, near_targets, prove, reduction=Minimal))
+register_stationarity(Stationarity("minimum", None, smaller_targets, prove, reduction=Minimal))

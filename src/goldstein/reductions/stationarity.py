@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from goldstein.numerics.ball import smallest_delta
 from goldstein.oracles.problem import Problem
 from goldstein.reductions.base import FINAL, Answer, Reduction, Run
 from goldstein.result import Status
-from goldstein.solvers import Request
+from goldstein.solvers import Request, State
 
 
 class Attempt(NamedTuple):
@@ -97,6 +98,10 @@ register_stationarity(Stationarity("goldstein"))
 _FIRST_EPS, _FIRST_DELTA = 0.5, 0.25
 _NEXT_EPS, _NEXT_DELTA = 0.5, 0.1
 
+#: Seconds that all attempts at the stronger claim may take unless `max_time` says otherwise: as
+#: long as the search itself has taken, and this at least.
+PATIENT_SECONDS = 2.0
+
 #: Targets that bring a proof about constraints no nearer, before one gives up.
 PATIENCE = 2
 
@@ -105,11 +110,23 @@ _EMPTY = "qualification"
 
 
 def near_targets(eps: float, delta: float, smallest: float) -> Iterator[tuple[float, float]]:
-    """Yield targets (eps', delta'), down to the smallest radius float64 can sample.
+    """Yield what was asked for, and smaller targets: whatever comes later, the first is there.
 
     Examples
     --------
     >>> next(near_targets(1e-3, 1e-2, 1e-9))
+    (0.001, 0.01)
+    """
+    yield eps, delta
+    yield from smaller_targets(eps, delta, smallest)
+
+
+def smaller_targets(eps: float, delta: float, smallest: float) -> Iterator[tuple[float, float]]:
+    """Yield targets (eps', delta'), down to the smallest radius float64 can sample.
+
+    Examples
+    --------
+    >>> next(smaller_targets(1e-3, 1e-2, 1e-9))
     (0.0005, 0.0025)
     """
     e, d = _FIRST_EPS * eps, max(_FIRST_DELTA * delta, smallest)
@@ -136,6 +153,7 @@ class Stronger(Reduction):
         self._verified: Answer | None = None
         self._last: Answer | None = None
         self._nearest, self._idle, self._why = math.inf, 0, ""
+        self._worked, self._spent, self._patient = time.process_time(), 0.0, True
 
     def begin(self, x: Vector) -> Vector:
         request = self.request
@@ -155,7 +173,7 @@ class Stronger(Reduction):
             self._verified = settled
         hint = answer.certificate if self.problem.feasible(answer.x) else None
         if hint is not None and not self.stop.by:
-            found = self.strengthen(self.problem, hint, self.request, self.run.deadline)
+            found = self._strengthened(hint, answer)
             if found.degenerate:
                 return replace(answer, status=Status.DEGENERATE)
             proof = found.certificate
@@ -166,13 +184,32 @@ class Stronger(Reduction):
                 return self._without_proof()
         return answer.x if answer.status is Status.VERIFIED else self._without_proof()
 
+    def _strengthened(self, hint: Any, answer: Answer) -> Attempt:
+        """Try for the stronger claim, about as long as the search for the weaker one took."""
+        run, f, begin = self.run, self.problem.f.plain, time.perf_counter()
+        if run.progress is not None:
+            shown = State(answer.x, f.value(answer.x), hint.eps, hint.delta)
+            shown.notes["doing"] = "looking for a pivot"
+            run.progress(shown, self.problem.f.billed)
+        if not math.isinf(run.deadline):
+            return self.strengthen(self.problem, hint, self.request, run.deadline)
+        worked = time.process_time() - self._worked
+        # On a machine with other work a second of ours takes longer.
+        busy = max((begin - run.course.begin) / max(worked, 1e-3), 1.0)
+        left = max(PATIENT_SECONDS, worked - self._spent) - self._spent
+        found = self.strengthen(self.problem, hint, self.request, begin + left * busy)
+        self._spent += time.process_time() - self._worked - worked
+        self._patient = time.perf_counter() < begin + left * busy
+        if found.certificate is None and not self._patient:
+            return found._replace(note=f"{found.note}; max_time= allows for more")
+        return found
+
     def _gives_up(self, reached: float) -> bool:
         """At a pivot that is not found exactly, smaller balls do not help."""
         closer = reached < 0.5 * self._nearest
         self._nearest, self._idle = (reached, 0) if closer else (self._nearest, self._idle + 1)
-        return bool(self.problem.constraints.size or self.problem.limited) and (
-            self._idle >= PATIENCE
-        )
+        limited = self.problem.constraints.size or self.problem.limited
+        return not self._patient or bool(limited and self._idle >= PATIENCE)
 
     def _without_proof(self) -> Answer:
         """Return what was verified at a larger target: it is worth more than the last try."""
@@ -193,7 +230,7 @@ class Stronger(Reduction):
         """Try the gradients at several radii as hints; return the best proof."""
         self.begin(x)
         best, note = None, "no gradient was found"
-        for stage in range(self.stages):
+        for stage in range(1, self.stages):
             hint = self._at(stage).hint(x)
             if hint is None:
                 break

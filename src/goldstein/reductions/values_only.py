@@ -73,6 +73,10 @@ DOUBLINGS = 3
 #: over the ball, is so many times eps.
 AT_LEAST, HOPELESS = 100, 100.0
 
+#: Values whose mean is `fun` under noise; and a claim is in reach where the slope that noise makes
+#: over the ball is this part of eps.
+MEANT, BEYOND_NOISE = 16, 6.0
+
 #: Endings that no claim about the point would change.
 FINAL = (Status.STOPPED, Status.UNBOUNDED, Status.INFEASIBLE)
 
@@ -270,6 +274,28 @@ class ValuesOnly(Reduction):
         status = Status.NOT_VERIFIED if outcome.status is Status.ESTIMATED else outcome.status
         place = outcome.state.x.copy()
         return Answer(place, status, fun=self._value(place))
+
+    def invert(self, answer: Answer) -> Answer:
+        """Under noise `fun` is a mean, not the luckiest value; and what would help is said."""
+        noise, d = self._stencil.noise, answer.x.size
+        many = int(min(MEANT, self.values.limit - self.values.calls))
+        if not noise or many < 2 or answer.status in FINAL or self.system.size:
+            return answer
+        try:
+            seen = self.values.values_at(np.tile(answer.x, (many, 1)), self.run.workers)
+        except OutOfCalls:
+            return answer
+        if not np.ptp(seen) > 0:  # a deterministic function with noise beside x
+            return answer
+        spread = float(seen.std(ddof=1))
+        said = f"values vary by about {spread:.2g}: "
+        said += f"fun is the mean of {many}, +- {spread / math.sqrt(many):.2g}"
+        ball = BEYOND_NOISE * max(spread, noise) * math.sqrt(d) / self.request.eps
+        if answer.status is not Status.VERIFIED and ball > self.request.delta:
+            said += f"; at this eps a claim needs a delta of about {ball:.2g}"
+        elif answer.status is not Status.VERIFIED:
+            said += "; four times the values halve what a claim loses to noise"
+        return replace(answer, fun=float(seen.mean()), detail=answer.detail or said)
 
     def claim(self, x: Vector) -> ValuesCertificate:
         """Say what can be said of a point as it is."""

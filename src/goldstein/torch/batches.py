@@ -78,7 +78,9 @@ class Caller:
         (given,) = inputs
         if isinstance(given, dict):
             return self._model(**given), target
-        return (self._model(*given) if isinstance(given, tuple) else self._model(given)), target
+        return (
+            self._model(*given) if isinstance(given, tuple | list) else self._model(given)
+        ), target
 
 
 def _is_table(part: Any) -> bool:

@@ -59,9 +59,11 @@ class DataOracle(DataMean):
         The weights, flattened.
     samples : int
         Samples per pass over all ranks, known after the first call.
-    converted_from : str or None
+    converted_from : str
         The dtype of the model's parameters when it was not float64.
     """
+
+    evaluated_in = "float64, evaluation mode"
 
     def __init__(
         self,
@@ -81,7 +83,7 @@ class DataOracle(DataMean):
         own = unwrap(model)
         require_whole(own)
         given = {p.dtype for p in own.parameters() if p.requires_grad} - {torch.float64}
-        self.converted_from = ", ".join(sorted(map(str, given))) or None
+        self.converted_from = ", ".join(sorted(map(str, given)))
         self._model = copy.deepcopy(own).double().eval()
         self._call = Caller(self._model)
         self._loss_fn = (
@@ -106,14 +108,7 @@ class DataOracle(DataMean):
 
     @property
     def meta(self) -> dict[str, Any]:
-        meta: dict[str, Any] = {
-            **super().meta,
-            "evaluated_in": "float64, evaluation mode",
-            "processes": dist.get_world_size() if self.shared else 1,
-        }
-        if self.converted_from is not None:
-            meta["converted_from"] = self.converted_from
-        return meta
+        return {**super().meta, "processes": dist.get_world_size() if self.shared else 1}
 
     def unflatten(self, x: Vector) -> dict[str, torch.Tensor]:
         """Return a point as float64 tensors by name, for `load_state_dict(..., strict=False)`."""

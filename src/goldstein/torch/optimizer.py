@@ -20,6 +20,17 @@ QUERY, PLACES = "query", "places"
 Tensors = list[torch.Tensor]
 
 
+def require(allowed: bool, name: str, given: Any, wanted: str) -> None:
+    """Refuse a setting: what was given, and what was expected."""
+    if not allowed:
+        raise InputError(f"{name} = {given!r} must be {wanted}.")
+
+
+def is_count(number: Any) -> bool:
+    """Whether it is a positive integer."""
+    return isinstance(number, int) and not isinstance(number, bool) and number >= 1
+
+
 @dataclass
 class Block:
     """The parameters of one group that received a gradient."""
@@ -74,10 +85,8 @@ class CentredOptimizer(torch.optim.Optimizer):
     ) -> None:
         if isinstance(lr, torch.Tensor) and not settings.get("capturable"):
             lr = float(lr)
-        if not (math.isfinite(lr) and lr >= 0.0):
-            raise InputError(f"lr = {lr} must be a finite number, zero or more.")
-        if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-            raise InputError(f"seed = {seed!r} must be a non-negative integer.")
+        require(math.isfinite(lr) and lr >= 0.0, "lr", lr, "a finite number, zero or more")
+        require(seed == 0 or is_count(seed), "seed", seed, "a non-negative integer")
         common = {"lr": lr, "seed": seed, "foreach": foreach, "step": 0, "owed": 0.0,
                   "maximize": maximize}  # fmt: skip
         super().__init__(params, {**common, **settings})

@@ -24,7 +24,15 @@ from goldstein.solvers.adam_schedules import (
     regret_constant,
     window_of,
 )
-from goldstein.torch.optimizer import Block, CentredOptimizer, add_scaled, global_norm, move_towards
+from goldstein.torch.optimizer import (
+    Block,
+    CentredOptimizer,
+    add_scaled,
+    global_norm,
+    is_count,
+    move_towards,
+    require,
+)  # fmt: skip
 
 
 class O2NC(CentredOptimizer):
@@ -95,14 +103,10 @@ class O2NC(CentredOptimizer):
         foreach: bool | None = None,
         maximize: bool = False,
     ) -> None:
-        if not (math.isfinite(radius) and radius > 0.0):
-            raise InputError(f"radius = {radius} must be a positive finite number.")
-        if isinstance(window, bool) or not isinstance(window, int) or window < 1:
-            raise InputError(f"window = {window!r} must be a positive integer; 21 is the default.")
-        if gradient_scale is not None and not (
-            math.isfinite(gradient_scale) and gradient_scale > 0.0
-        ):
-            raise InputError(f"gradient_scale = {gradient_scale} must be positive, or None.")
+        require(0.0 < radius < math.inf, "radius", radius, "a positive finite number")
+        require(is_count(window), "window", window, "a positive integer; 21 is the default")
+        scaled = gradient_scale is None or 0.0 < gradient_scale < math.inf
+        require(scaled, "gradient_scale", gradient_scale, "positive, or None")
         super().__init__(
             params, lr, seed, foreach, maximize, radius=radius, window=window, restart=restart,
             gradient_scale=gradient_scale, square_sum=0.0, direction_scale=1.0,
@@ -253,13 +257,11 @@ class PSINGD(CentredOptimizer):
         foreach: bool | None = None,
         maximize: bool = False,
     ) -> None:
-        if not 0.0 <= averaging < 1.0:
-            raise InputError(f"averaging = {averaging} must lie in [0, 1); 0.9 is the default.")
+        require(0.0 <= averaging < 1.0, "averaging", averaging, "in [0, 1); 0.9 is the default")
         for name, number in (("slope", slope), ("offset", offset)):
-            if number is not None and not (math.isfinite(number) and number > 0.0):
-                raise InputError(f"{name} = {number} must be a positive finite number.")
-        if not (math.isfinite(perturbation) and perturbation >= 0.0):
-            raise InputError(f"perturbation = {perturbation} must be zero or more.")
+            there = number is None or 0.0 < number < math.inf
+            require(there, name, number, "a positive finite number")
+        require(0.0 <= perturbation < math.inf, "perturbation", perturbation, "zero or more")
         super().__init__(
             params, lr, seed, foreach, maximize, averaging=averaging, slope=slope, offset=offset,
             perturbation=perturbation, square_mean=0.0, square_weight=0.0,
@@ -428,8 +430,7 @@ class AdamO2NC(CentredOptimizer):
         capturable: bool = False,
     ) -> None:
         averaging, squares = (betas, betas * betas) if isinstance(betas, int | float) else betas
-        if not 0.0 <= averaging < 1.0:
-            raise InputError(f"betas[0] = {averaging} must lie in [0, 1); 0.9 is the default.")
+        require(0.0 <= averaging < 1.0, "betas[0]", averaging, "in [0, 1); 0.9 is the default")
         if not averaging**2 * (1.0 - 1e-12) <= squares < 1.0:
             raise InputError(
                 f"betas = ({averaging}, {squares}): the second must be at least the square of the "
@@ -455,8 +456,8 @@ class AdamO2NC(CentredOptimizer):
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a group; its `lr` and `weight_decay` may differ from the others."""
         decay = param_group.get("weight_decay", self.defaults["weight_decay"])
-        if not (math.isfinite(decay) and decay >= 0.0):
-            raise InputError(f"weight_decay = {decay} must be a finite number, zero or more.")
+        there = math.isfinite(decay) and decay >= 0.0
+        require(there, "weight_decay", decay, "a finite number, zero or more")
         super().add_param_group(param_group)
         if self.defaults["capturable"]:
             group = self.param_groups[-1]

@@ -17,6 +17,7 @@ from scipy.optimize import NonlinearConstraint
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputTypeError
 from goldstein.oracles import Oracle
+from goldstein.oracles.base import name_of
 from goldstein.oracles.precision import require_float64
 from goldstein.torch import vectors
 
@@ -50,7 +51,7 @@ class TensorOracle(Oracle):
 
     @property
     def name(self) -> str:
-        return getattr(self._fn, "__name__", type(self._fn).__name__)
+        return name_of(self._fn)
 
     def how_called(self) -> str:
         """What to do about an exception in the function."""

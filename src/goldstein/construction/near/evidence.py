@@ -44,15 +44,16 @@ def box_shares(model: LocalModel) -> Vector:
 def generic_evidence(
     form: Kinks,
     at: Point,
-    directions: Matrix,
+    *batches: Matrix,
     eps: float = 0.0,
     rng: np.random.Generator | None = None,
     budget: Budget | None = None,
 ) -> Evidence | None:
     """Weigh the limits of gradients along directions, whatever kinks there are.
 
-    With a generator, directions against the shortest vector are added as long as they help: for a
-    convex function the limit along such a direction is the most useful one there is.
+    A batch of directions is tried only if those before it do not suffice. With a generator,
+    directions against the shortest vector are added as long as they help: for a convex function
+    the limit along such a direction is the most useful one there is.
     """
     budget = budget or Budget()
     point = floats(at.y)
@@ -76,9 +77,12 @@ def generic_evidence(
                 hull.add(gradient)
         return len(usable) > before
 
-    if not offer(directions):
+    shortest = np.full(point.size, np.inf)
+    for batch in batches:
+        if float(np.linalg.norm(shortest)) > 0.5 * eps and offer(batch):
+            weights, shortest = hull.solve()
+    if not usable:
         return None
-    weights, shortest = hull.solve()
     for _ in range(ROUNDS if rng is not None else 0):
         budget.spend()
         length = float(np.linalg.norm(shortest))

@@ -286,8 +286,10 @@ class _Prover:
             return additive_evidence(model, hints, self.eps, self.rng, self.budget)
         radius = float(np.linalg.norm(hints, axis=1).max(initial=0.0)) or 1.0
         more = self.rng.standard_normal((min(4 * point.size, RANDOM_DIRECTIONS) + 16, point.size))
-        some = np.vstack([hints, more * radius / np.sqrt(point.size)])
-        return generic_evidence(self.form, here, some, self.eps, self.rng, self.budget)
+        more *= radius / np.sqrt(point.size)
+        return generic_evidence(
+            self.form, here, hints, more, eps=self.eps, rng=self.rng, budget=self.budget
+        )
 
 
 def _simple(weights: Vector) -> Vector:

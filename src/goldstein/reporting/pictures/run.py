@@ -44,7 +44,7 @@ def thinned(columns: dict[str, NDArray[np.float64]], most: int) -> dict[str, NDA
 #: Points of a line, at most, and numbers that matplotlib can place.
 _MOST, _LARGEST = 1000, 1e150
 
-_ACROSS = {"calls": "calls of f and its gradient", "time": "seconds"}
+_CALLS = "calls of f and its gradient"
 
 
 def draw_course(ax: Any, history: History, eps: float | None = None) -> None:
@@ -56,16 +56,16 @@ def draw_course(ax: Any, history: History, eps: float | None = None) -> None:
     _line(ax, calls, columns["bound"], color=colours.gradient, label="bound", linestyle="--")
     _target(ax, eps)
     _logarithmic(ax)
-    ax.set_xlabel(_ACROSS["calls"])
+    ax.set_xlabel(_CALLS)
     if ax.get_legend_handles_labels()[0]:
         ax.legend(loc="best", frameon=False)
 
 
-def draw_value(ax: Any, history: History, against: str = "time") -> None:
+def draw_value(ax: Any, history: History) -> None:
     """Draw f; on a logarithmic scale where it falls through many decades."""
     columns = _columns(history)
     values = columns["fun"]
-    _line(ax, _over(ax, columns, against), values, color=palette().point)
+    _line(ax, _over(ax, columns), values, color=palette().point)
     finite = values[np.isfinite(values)]
     if finite.size and finite.min() > 0 and finite.max() > 1e3 * finite.min():
         ax.set_yscale("log")
@@ -74,10 +74,10 @@ def draw_value(ax: Any, history: History, against: str = "time") -> None:
     ax.set_ylabel("f(x)")
 
 
-def draw_bound(ax: Any, history: History, eps: float | None, against: str = "time") -> None:
+def draw_bound(ax: Any, history: History, eps: float | None) -> None:
     """Draw the bound of the search on its way to eps."""
     columns = _columns(history)
-    _line(ax, _over(ax, columns, against), columns["bound"], color=palette().gradient)
+    _line(ax, _over(ax, columns), columns["bound"], color=palette().gradient)
     _target(ax, eps)
     _logarithmic(ax)
     ax.set_ylabel("length of the combination")
@@ -86,15 +86,15 @@ def draw_bound(ax: Any, history: History, eps: float | None, against: str = "tim
 def draw_calls(ax: Any, history: History) -> None:
     """Draw the calls over time."""
     columns = _columns(history)
-    _line(ax, _over(ax, columns, "time"), columns["calls"], color=palette().shortest)
-    ax.set_ylabel(_ACROSS["calls"])
+    _line(ax, _over(ax, columns), columns["calls"], color=palette().shortest)
+    ax.set_ylabel(_CALLS)
     ax.set_ylim(bottom=0)
 
 
-def draw_violation(ax: Any, history: History, against: str = "time") -> None:
+def draw_violation(ax: Any, history: History) -> None:
     """Draw how much the constraints are violated; 0 cannot be seen on this scale."""
     columns = _columns(history)
-    across, broken = _over(ax, columns, against), columns["violation"]
+    across, broken = _over(ax, columns), columns["violation"]
     ax.plot(across, np.where(broken > 0, broken, np.nan), ".", color=palette().constraint)
     ax.set_xlim(left=0)
     _logarithmic(ax)
@@ -107,11 +107,11 @@ def _columns(history: History) -> dict[str, NDArray[np.float64]]:
     return {name: np.where(np.abs(c) < _LARGEST, c, np.nan) for name, c in kept.items()}
 
 
-def _over(ax: Any, columns: dict[str, NDArray[np.float64]], against: str) -> NDArray[np.float64]:
-    """Return what is drawn across, in a unit that suits it, and name it."""
-    across = columns[against]
-    short = against == "time" and float(np.nan_to_num(across).max(initial=0.0)) < 0.5
-    ax.set_xlabel("milliseconds" if short else _ACROSS[against])
+def _over(ax: Any, columns: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return the time, in a unit that suits it, and name it."""
+    across = columns["time"]
+    short = float(np.nan_to_num(across).max(initial=0.0)) < 0.5
+    ax.set_xlabel("milliseconds" if short else "seconds")
     ax.locator_params(axis="x", nbins=5)
     return 1000 * across if short else across
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch.func import functional_call
+from torch.utils._pytree import tree_map
 from torch.utils.data import DataLoader, IterableDataset
 
 from goldstein.display import Plotted
@@ -21,6 +22,7 @@ from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.streams import stream
 from goldstein.torch.batches import TREES, Caller
 from goldstein.torch.data_oracle import certify
+from goldstein.torch.optimizer import is_count, require
 from goldstein.torch.replicas import unwrap
 from goldstein.torch.vectors import gradients
 
@@ -125,7 +127,8 @@ def estimate(
     mean = [torch.zeros_like(leaf) for leaf in leaves]
     value, squares, longest = 0.0, 0.0, 0.0
     for batch in data.blocks(rng, samples, blocks):
-        output, target = call(_moved(batch, device))
+        moved = tree_map(lambda t: t.to(device) if isinstance(t, torch.Tensor) else t, batch)
+        output, target = call(moved)
         loss = loss_fn(output, target)
         block = gradients(loss, leaves)
         square = _square(block)
@@ -164,16 +167,6 @@ def _nearby(
 
 def _square(tensors: list[torch.Tensor]) -> float:
     return sum(float(t.detach().double().square().sum()) for t in tensors)
-
-
-def _moved(batch: Any, device: torch.device) -> Any:
-    if isinstance(batch, torch.Tensor):
-        return batch.to(device)
-    if isinstance(batch, dict):
-        return {name: _moved(part, device) for name, part in batch.items()}
-    if isinstance(batch, tuple | list):
-        return tuple(_moved(part, device) for part in batch)
-    return batch
 
 
 @dataclass(frozen=True)
@@ -278,10 +271,8 @@ class GoldsteinStopping:
     """
 
     def __init__(self, rel_eps: float, patience: int = 3) -> None:
-        if not (math.isfinite(rel_eps) and rel_eps > 0.0):
-            raise InputError(f"rel_eps = {rel_eps} must be a positive number, such as 1e-3.")
-        if isinstance(patience, bool) or not isinstance(patience, int) or patience < 1:
-            raise InputError(f"patience = {patience!r} must be a positive integer.")
+        require(0.0 < rel_eps < math.inf, "rel_eps", rel_eps, "a positive number, such as 1e-3")
+        require(is_count(patience), "patience", patience, "a positive integer")
         self.rel_eps = rel_eps
         self.patience = patience
 
@@ -378,16 +369,11 @@ class Monitor(Plotted):
             raise InputTypeError(
                 f"model is {type(self.model).__name__}, expected a torch.nn.Module."
             )
-        if not (math.isfinite(self.delta) and self.delta > 0.0):
-            raise InputError(f"delta = {self.delta} must be a positive finite number.")
-        if not self.share > 0.0:
-            raise InputError(
-                f"share = {self.share} must be positive: 0.05 is 5 %, inf is no limit."
-            )
-        if isinstance(self.every, bool) or not isinstance(self.every, int) or self.every < 1:
-            raise InputError(f"every = {self.every!r} must be a positive integer.")
-        if not 0.0 < self.confidence < 1.0:
-            raise InputError(f"confidence = {self.confidence} must lie strictly between 0 and 1.")
+        share, sure = self.share, self.confidence
+        require(0.0 < self.delta < math.inf, "delta", self.delta, "a positive finite number")
+        require(share > 0.0, "share", share, "positive: 0.05 is 5 %, inf is no limit")
+        require(is_count(self.every), "every", self.every, "a positive integer")
+        require(0.0 < sure < 1.0, "confidence", sure, "strictly between 0 and 1")
         self.history: list[Observation] = []
         self.should_stop, self.skipped = False, ""
         self._samples, self._writer = Samples(self.data), _as_writer(self.writer)
@@ -468,9 +454,7 @@ class Monitor(Plotted):
             eps, observed, slack, sure = proof.eps, proof.eps, 0.0, 1.0
             label, looked = proof.label, everything
         first = self.history[0].eps / self.history[0].relative_eps if self.history else observed
-        weights = math.sqrt(
-            sum(float(p.detach().double().square().sum()) for p in model.parameters())
-        )
+        weights = math.sqrt(_square(list(model.parameters())))
         return Observation(
             epoch=epoch, loss=found.loss, eps=eps, observed=observed, slack=slack,
             confidence=sure, label=label, samples=looked, delta=self.delta,

@@ -1,0 +1,76 @@
+"""Near never gives less than plain: the weaker claim comes first, and pivots have a budget."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import goldstein as gs
+from goldstein.reductions import stationarity
+
+TARGET = {"eps": 1e-3, "delta": 1e-3, "rng": 0}
+
+
+def enclosing_circle():
+    places, x = np.random.default_rng(0).normal(size=(25, 2)), gs.Variable(2)
+    return gs.max([gs.norm2(x - p) for p in places]), np.zeros(2)
+
+
+def filter_design():
+    w = np.linspace(0, np.pi, 100)
+    table, wanted = np.cos(np.outer(w, np.arange(9))), (w < 1.2).astype(float)
+    return gs.max(abs(table @ gs.Variable(9) - wanted)), np.zeros(9)
+
+
+def facilities():
+    rng = np.random.default_rng(0)
+    customers, x = rng.normal(size=(20, 2)), gs.Variable(6)
+    ways = [gs.min([gs.norm2(x[2 * j : 2 * j + 2] - p) for j in range(3)]) for p in customers]
+    return gs.max(ways), rng.normal(size=6)
+
+
+@pytest.mark.parametrize("make", [enclosing_circle, filter_design, facilities])
+def test_pivots_of_maxima_of_norms_and_chebyshev_fits_are_found(make):
+    f, x0 = make()
+    plain = gs.minimize(f, x0, **TARGET)
+    near = gs.minimize(f, x0, **TARGET, stationarity="near", max_time=60)
+    assert near.success, near.message
+    assert near.certificate.kind == "near"
+    assert near.certificate.verify(f).label == "certified"
+    assert near.fun <= plain.fun + 1e-3 * (1 + abs(plain.fun))
+
+
+@pytest.mark.parametrize("calls", [8, 15, 30, 60, 120, 240])
+@pytest.mark.parametrize("make", [enclosing_circle, filter_design])
+def test_a_run_that_is_cut_short_has_what_plain_would_have(make, calls):
+    f, x0 = make()
+    plain = gs.minimize(f, x0, **TARGET, max_calls=calls)
+    near = gs.minimize(f, x0, **TARGET, max_calls=calls, stationarity="near")
+    if plain.certificate is None:
+        return
+    found = near.certificate
+    assert found.eps <= max(plain.certificate.eps, TARGET["eps"])
+    assert found.delta <= plain.certificate.delta
+    assert found.verify(f).ok
+
+
+def test_without_time_for_a_pivot_the_plain_claim_stays_and_the_message_says_what_helps(
+    monkeypatch,
+):
+    monkeypatch.setattr(stationarity, "PATIENT_SECONDS", -1e3)
+    f, x0 = enclosing_circle()
+    near = gs.minimize(f, x0, **TARGET, stationarity="near")
+    assert not near.success
+    assert near.certificate.kind == "goldstein"
+    assert near.certificate.eps <= TARGET["eps"]
+    assert "max_time=" in near.message
+
+
+def test_those_who_watch_are_told_that_a_pivot_is_looked_for():
+    f, x0 = enclosing_circle()
+    seen = []
+    gs.minimize(
+        f, x0, **TARGET, stationarity="near",
+        progress=lambda state, calls: seen.append(state.notes.get("doing")),
+    )  # fmt: skip
+    assert "looking for a pivot" in seen
