@@ -8,6 +8,7 @@ from tests.functions import norm1
 
 import goldstein as gs
 from goldstein.errors import InputError
+from goldstein.solvers import Auto
 from goldstein.solvers.ball_state import BallState
 from goldstein.solvers.logic.algorithm_one import aim, look
 
@@ -42,4 +43,4 @@ def test_other_choices_are_ignored_with_a_warning() -> None:
         res = gs.minimize(norm1, [0.3, -0.2], np.sign, options={"line": "bisection"}, **request)
     assert np.array_equal(res.x, plain.x)
     with pytest.raises(InputError, match="line must be one of random, bisection, hybrid"):
-        gs.Auto(line="nowhere")
+        Auto(line="nowhere")
