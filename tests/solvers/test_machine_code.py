@@ -91,7 +91,7 @@ def test_no_run_is_compiled_before_somebody_wishes_so(compiled: Path) -> None:
 def test_after_the_warm_up_runs_are_compiled_by_themselves(compiled: Path, tmp_path: Path) -> None:
     assert warm_up()
     asked = solve(options={"compiled": True})
-    for res in (solve(), solve(options={"line": "bisection"})):
+    for res in (solve(), solve(options={"newton": True})):
         assert res.method == "auto (compiled)"
     assert np.array_equal(solve().x, asked.x)
     # What says otherwise, what compiled code does not know, and what may move to another machine.

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from goldstein.solvers.logic import scale
+from goldstein.solvers.logic import line_search
 from goldstein.solvers.tuning import TUNING
 
 
@@ -19,7 +19,7 @@ def test_metric_grows_where_slope_is_left(share, factor):
         limited=False, scaled=True, steady=True, attempt=0, best_trial=1.0,
         slope=-2.0, slope_found=lambda: -2.0 * share, scale_metric=factors.append,
     )  # fmt: skip
-    scale._let_grow(n)
+    line_search._let_grow(n)
     assert factors == ([] if factor is None else [pytest.approx(factor)])
 
 
@@ -33,5 +33,5 @@ def test_metric_shrinks_after_corrections_in_a_row_that_gain_little(square, fact
     )  # fmt: skip
     for _ in range(TUNING.shrink_after):
         assert not factors
-        scale._shrink(n, 2.0)
+        line_search._shrink(n, 2.0)
     assert factors == [pytest.approx(factor)]

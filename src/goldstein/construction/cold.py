@@ -107,7 +107,7 @@ def look_at_far_ends(
             found.points.append(y)
             found.gradients.append(g)
             hull.add(g)
-            m = hull.approach(eps)[1]
+            m = hull.solve()[1]
             norm = math.sqrt(m @ m)
             steepest = max(math.sqrt(g @ g) for g in found.gradients)
             gain = previous - norm

@@ -15,11 +15,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from functools import lru_cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from scipy.linalg.lapack import dgelsy, dgeqrf, dposv, dpotrf, dpotri, dpotrs
+from numpy.typing import ArrayLike
+from scipy.linalg import lstsq
+from scipy.linalg.lapack import dgeqrf, dposv, dpotrf, dpotrs
 from scipy.optimize import nnls
 
 from goldstein.checker.arrays import Indices, Matrix, Vector
@@ -28,9 +28,6 @@ from goldstein.errors import InputError, OutOfTime
 
 #: Below this ratio |m| / scale the Gram matrix has lost half of its digits: use the rows instead.
 GRAM_LIMIT = 1e-5
-
-#: Below this ratio least squares on the rows have lost half of theirs.
-ROWS_LIMIT = 1e-9
 
 #: Weights are found up to this part of the longest gradient, some units in its last place: whoever
 #: chooses them again does no better.
@@ -45,14 +42,8 @@ UNIT = float(np.finfo(np.float64).eps)
 MANY_NEW = 8
 
 #: Many of so many active gradients nearly depend on each other: their Gram matrix gets a ridge,
-#: this part of the shift, and its inverse is brought up to date instead of factorised afresh.
+#: this part of the shift.
 LARGE_SET, RIDGE = 100, 1e-13
-
-#: Residual of a system that an inverse may leave, and one that was made afresh.
-RESIDUAL, LAST_RESIDUAL = 1e-5, 1e-3
-
-#: Up to this many numbers, one call of compiled least squares beats a second change of the set.
-TINY_SYSTEM = 400
 
 #: Up to this many numbers, non-negative least squares is the fastest first guess.
 SMALL_SYSTEM = 5000
@@ -63,10 +54,6 @@ MANY_VARIABLES = 1000
 
 #: There the Gram matrix does down to this ratio |m| / scale, where a hundredth of |m|^2 is lost.
 FINE_GRAM_LIMIT = 1e-7
-
-#: From this many rows on, `approach` lets in this many rows, and more once |m| is below this many
-#: goals.
-ROUGH_SIZE, ROUGH_ENTERING, ROUGH_ABOVE, ROUGH_NEAR = 200, 2, 1.05, 8
 
 #: Columns per block of a Gram matrix.
 BLOCK = 16384
@@ -190,10 +177,8 @@ class Hull:
         self.point: Vector = np.zeros(dim)
         self._allocate(capacity)
         self._active = 0  # how many entries of _order are in use
-        self._inverse = _ActiveInverse()
         self._settled = 0  # rows already seen by the last solve
         self._disturbed = False  # weights no longer minimise over the active set
-        self.unfinished = False  # the last solve was cut short
         self._squared = 0.0  # |point|^2
         self._shortest, self._longest = math.inf, 0.0  # squared lengths among the rows
 
@@ -249,7 +234,6 @@ class Hull:
         # The right-hand sides are copies, so overlapping storage is safe.
         self._gram[:count, :count] = self.gram.take(kept, 0).take(kept, 1)
         self._weights[:count] = self.weights.take(kept)
-        self._inverse.renumber(kept, self.size)
         self.size = count
         # Rows that no solve has seen yet may still have to enter.
         self._disturbed |= bool((kept >= self._settled).any())
@@ -258,17 +242,12 @@ class Hull:
     def clear(self) -> None:
         """Drop all rows; the storage stays."""
         self.size = self._active = self._settled = 0
-        self._inverse = _ActiveInverse()
-        self._disturbed = self.unfinished = False
+        self._disturbed = False
         self._shortest, self._longest = math.inf, 0.0
         self.point = np.zeros(self.dim)
 
-    def solve(self, max_entering: int | None = None) -> tuple[Vector, Vector]:
+    def solve(self) -> tuple[Vector, Vector]:
         """Return the weights (a view) and the shortest vector.
-
-        With `max_entering` the search for a large problem stops after that many rows were let in,
-        and `unfinished` says so: the vector is never longer than before, and with a newcomer never
-        longer than the shortest one between the old vector and it.
 
         Raises
         ------
@@ -295,14 +274,19 @@ class Hull:
             product = float(rows[-1].dot(self.point))
             if self._enters(count - 1, product, self._squared, math.sqrt(self._squared)):
                 entering = count - 1
-            elif not self.unfinished:
+            else:
                 self._settled = count
                 return weights, self.point
-        coarse = self._improve(gram, entering, max_entering)
+        if count - self._settled > MANY_NEW:
+            self._guess(gram)
+        if self._disturbed:
+            self._descend(gram, exact=False)
+        self._search(gram, entering)
         point = weights.dot(rows)
         squared = float(point.dot(point))
-        if squared <= coarse**2 * self._longest and self._is_short(squared):
-            self._search_in_rows(gram)
+        if squared <= self._gram_limit**2 * self._longest and self._is_short(squared):
+            self._descend(gram, exact=True)
+            self._search(gram, None, exact=True)
             point = weights.dot(rows)
             squared = float(point.dot(point))
         # Only rounding among rows of very different lengths can do these.
@@ -318,45 +302,18 @@ class Hull:
         self._settled, self._disturbed = count, False
         return weights, point
 
-    def approach(self, goal: float) -> tuple[Vector, Vector]:
-        """Solve a small problem exactly and a large one roughly, better close to `goal`.
+    def _search(self, gram: Matrix, entering: int | None, exact: bool = False) -> None:
+        """Run Wolfe's method from the current weights; never makes |m| longer.
 
-        A large problem is cheap to improve and dear to finish, and a vector that only says where
-        to look next need not be exact. With several newcomers it is worth finishing.
+        `exact`: in the accuracy of the rows, for vectors much shorter than these.
         """
-        if self.size < ROUGH_SIZE or self.size - self._settled > 1:
-            return self.solve()
-        answer = self.solve(ROUGH_ENTERING)
-        if self.unfinished and self._squared <= (ROUGH_ABOVE * goal) ** 2:
-            answer = self.solve(ROUGH_NEAR)
-        return answer
-
-    def _improve(self, gram: Matrix, entering: int | None, max_entering: int | None) -> float:
-        """Find better weights; return below which ratio |m| / scale these are coarse."""
-        count = self.size
-        if 3 < count <= TINY_SYSTEM // self.dim:
-            enough = entering is not None and self._is_enough(gram, entering)
-            return self._gram_limit if enough else self._solve_at_once(gram)
-        if count - self._settled > MANY_NEW:
-            self._guess(gram)
-        if self._disturbed:
-            self._descend(gram, exact=False)
-        self._search(gram, entering, 3 * count + 10 if max_entering is None else max_entering)
-        return self._gram_limit
-
-    def _search(self, gram: Matrix, entering: int | None, limit: int) -> None:
-        """Run Wolfe's method from the current weights; never makes |m| longer."""
-        count = self.size
-        weights = self._weights[:count]
+        weights = self.weights
         kept, best = weights, math.inf
-        self.unfinished = False
-        for _ in range(limit):
-            if self._is_late():
-                break
-            if self._active == count:
-                return  # all rows carry weight: no one is left to enter
+        for _ in range(3 * self.size + 10):
+            if self._is_late() or self._active == self.size:
+                return  # no time, or no one is left to enter
             if entering is None:
-                entering, squared = self._next_row(gram)
+                entering, squared = self._next_row(gram, exact)
                 if squared >= best:
                     self._return_to(kept)
                     return
@@ -365,64 +322,23 @@ class Hull:
                 best, kept = squared, weights.copy()
             self._let_in(entering)
             entering = None
-            self._descend(gram, exact=False)
-        self.unfinished = True
+            self._descend(gram, exact)
 
-    def _is_enough(self, gram: Matrix, entering: int) -> bool:
-        """Let one row in: is that all?"""
-        self._let_in(entering)
-        self._descend(gram, exact=False)
-        self.unfinished = False
-        return self._next_row(gram)[0] is None
-
-    def _next_row(self, gram: Matrix) -> tuple[int | None, float]:
+    def _next_row(self, gram: Matrix, exact: bool) -> tuple[int | None, float]:
         """Return the row that has to enter next, None after an exact answer, and |m|^2."""
         weights = self.weights
-        products = gram.dot(weights)
-        squared = float(products.dot(weights))
-        lowest, first = int(products.argmin()), int(self._order[0])
-        length = math.sqrt(gram.item(first, first))
+        if exact:
+            point = weights.dot(self.gradients)
+            products, squared = self.gradients.dot(point), float(point.dot(point))
+            length = math.sqrt(squared)
+        else:
+            products = gram.dot(weights)
+            squared = float(products.dot(weights))
+            first = int(self._order[0])
+            length = math.sqrt(gram.item(first, first))
+        lowest = int(products.argmin())
         enters = self._enters(lowest, products.item(lowest), squared, length)
         return (lowest if enters else None), squared
-
-    def _solve_at_once(self, gram: Matrix) -> float:
-        """Solve a tiny problem from scratch; return below which ratio |m| / scale it is coarse."""
-        rows, have = self._rows[: self.size], self.weights
-        weights = _least_squares(rows.T, math.sqrt(self._longest) or 1.0)
-        if weights is not None:
-            point = weights.dot(rows)
-            # Among rows of very different lengths rounding can make it longer than it was.
-            if float(point.dot(point)) <= float(have.dot(gram.dot(have))) * (1.0 + SLACK):
-                have[:] = weights
-                self._collect()
-                self.unfinished = False
-                return ROWS_LIMIT
-        self._descend(gram, exact=False)
-        self._search(gram, None, 3 * self.size + 10)
-        return GRAM_LIMIT
-
-    def _search_in_rows(self, gram: Matrix) -> None:
-        """The same in the accuracy of the rows, for vectors much shorter than the rows."""
-        count = self.size
-        weights, rows = self._weights[:count], self._rows[:count]
-        kept, best = weights, math.inf
-        self._descend(gram, exact=True)
-        for _ in range(3 * count + 10):
-            if self._is_late():
-                self.unfinished = True
-                return
-            point = weights.dot(rows)
-            squared = float(point.dot(point))
-            if squared >= best:
-                self._return_to(kept)
-                return
-            products = rows.dot(point)
-            entering = int(products.argmin())
-            if not self._enters(entering, products.item(entering), squared, math.sqrt(squared)):
-                return
-            best, kept = squared, weights.copy()
-            self._let_in(entering)
-            self._descend(gram, exact=True)
 
     def _is_late(self) -> bool:
         return self.deadline < math.inf and time.perf_counter() > self.deadline
@@ -496,8 +412,6 @@ class Hull:
 
     def _affine_by_factor(self, gram: Matrix, active: Indices) -> Vector | None:
         """A multiple of the same weights from a Cholesky factor of the Gram matrix."""
-        if len(active) >= LARGE_SET:  # the rows themselves would be far too slow here
-            return self._inverse.solve(gram, active, self._longest)
         # Adding a constant to the Gram matrix changes the length of the solution only.
         everyone = len(active) == len(gram)
         if everyone:
@@ -506,6 +420,8 @@ class Hull:
             block = gram.take(active, 0).take(active, 1)
             diagonal = block.diagonal()
             block += diagonal.item(int(diagonal.argmax()))
+        if len(active) >= LARGE_SET:
+            block.flat[:: len(active) + 1] += RIDGE * self._longest
         _, solution, failed = dposv(block.T, self._ones[: len(active)], overwrite_a=1)
         if failed:
             return None
@@ -523,20 +439,13 @@ class Hull:
         scale = math.sqrt(float(self._gram[active, active].max()))
         if scale == 0.0:
             return None
-        system = np.empty((self.dim + 1, len(active)), order="F")
-        np.divide(rows.T, scale, out=system[:-1])
-        system[-1] = 1.0
-        target = np.zeros((max(system.shape), 1))
-        target[self.dim] = 1.0
-        pivots = np.zeros(len(active), dtype=np.int32)
-        length = 4 * len(active) + 64 * (max(system.shape) + 1)
-        _, solution, _, _, failed = dgelsy(system, target, pivots, UNIT, length)
-        solution = solution[: len(active), 0]
-        total = float(solution.sum())
-        if failed or not math.isfinite(total) or total <= 0.0:
-            return None
-        answer: Vector = solution / total
-        return answer
+        system = np.vstack([rows.T / scale, np.ones(len(active))])
+        target = np.append(np.zeros(self.dim), 1.0)
+        answer: Vector = lstsq(
+            system, target, UNIT, lapack_driver="gelsy", check_finite=False, overwrite_a=True
+        )[0]
+        total = float(answer.sum())
+        return answer / total if 0.0 < total < math.inf else None
 
     def _guess(self, gram: Matrix) -> None:
         """Try to find the whole active set at once; taken only if it shortens the vector."""
@@ -639,96 +548,6 @@ class Hull:
         self._order[: old + 1] = order
 
 
-class _ActiveInverse:
-    """The inverse of a shifted Gram matrix on a set of rows that changes by a few at a time.
-
-    A row that comes or goes costs a rank-one product where a factor made afresh costs a cube; a
-    step of refinement and a test of the residual keep it accurate.
-    """
-
-    def __init__(self) -> None:
-        self._rows: Indices = np.empty(0, dtype=np.intp)
-        self._inverse: Matrix = np.empty((0, 0))
-        self._shift = 0.0
-
-    def renumber(self, kept: Indices, size: int) -> None:
-        """Row `kept[i]` becomes row i; the others are gone."""
-        places = np.full(size, -1, dtype=np.intp)
-        places[kept] = np.arange(len(kept))
-        self._rows = places[self._rows]
-
-    def solve(self, gram: Matrix, active: Indices, shift: float) -> Vector | None:
-        """Return u with (gram + shift) u = 1 on the active rows, or None if it is near singular."""
-        if self._follows(gram, active, shift):
-            answer = self._refined(gram, active, RESIDUAL)
-            if answer is not None:
-                return answer
-        block = gram.take(active, 0).take(active, 1)
-        block += shift
-        block.flat[:: len(active) + 1] += RIDGE * shift
-        factor, failed = dpotrf(block.T, lower=1, overwrite_a=1)
-        self._rows = np.empty(0, dtype=np.intp)
-        if not failed:
-            lower, failed = dpotri(factor, lower=1, overwrite_c=1)
-        if failed:
-            return None
-        self._inverse = np.tril(lower) + np.tril(lower, -1).T
-        self._rows, self._shift = active.copy(), shift
-        return self._refined(gram, active, LAST_RESIDUAL)
-
-    def _follows(self, gram: Matrix, active: Indices, shift: float) -> bool:
-        """Bring the inverse up to date, if the set has changed by few rows, new ones at its end."""
-        wanted = np.zeros(len(gram) + 1, dtype=bool)  # rows that are gone have the number -1
-        wanted[active] = True
-        there = wanted[self._rows]
-        leaving = np.flatnonzero(~there)
-        stay = len(there) - leaving.size
-        few = leaving.size + len(active) - stay <= 8 + len(active) // 16
-        if shift != self._shift or not few or not np.array_equal(self._rows[there], active[:stay]):
-            return False
-        inverse = self._inverse
-        if leaving.size:
-            # Rows leave before others enter: the smaller matrix is better conditioned.
-            stays = np.flatnonzero(there)
-            rows = inverse.take(leaving, 0)
-            columns, pivots = rows.take(stays, 1), rows.take(leaving, 1)
-            inverse = inverse.take(stays, 0).take(stays, 1)
-            try:
-                inverse -= columns.T.dot(np.linalg.solve(pivots, columns))
-            except np.linalg.LinAlgError:
-                return False
-        for size in range(stay, len(active)):
-            row = active[size]
-            column = gram[row].take(active[:size])
-            column += shift
-            image = inverse.dot(column)
-            whole = gram.item(row, row) + shift + RIDGE * shift
-            schur = whole - float(column.dot(image))
-            if not schur > 0.1 * RIDGE * whole:
-                return False
-            image = np.append(image, -1.0)
-            grown = np.outer(image / schur, image)
-            grown[:size, :size] += inverse
-            inverse = grown
-        self._inverse, self._rows = inverse, active.copy()
-        return True
-
-    def _refined(self, gram: Matrix, active: Indices, tolerance: float) -> Vector | None:
-        answer: Vector = self._inverse.sum(axis=1)
-        everywhere = np.zeros(len(gram))
-        for _ in range(3):
-            everywhere[active] = answer
-            image = gram.dot(everywhere)[active]
-            residual = 1.0 - image - self._shift * (answer.sum() + RIDGE * answer)
-            error = float(np.abs(residual).max())
-            if not error <= 0.5:
-                return None
-            answer += self._inverse.dot(residual)
-            if error <= tolerance:
-                return answer
-        return None
-
-
 def _of_long_rows(rows: Matrix, deadline: float) -> Vector:
     """Convex weights of the shortest vector, from the Gram matrix; of equal rows the first counts.
 
@@ -746,14 +565,8 @@ def _of_long_rows(rows: Matrix, deadline: float) -> Vector:
 def _triangle(columns: Matrix) -> Matrix:
     """Return R of the factorisation QR: what `numpy.linalg.qr` does, in a tenth of its time."""
     count = columns.shape[1]
-    factor: Matrix = dgeqrf(columns)[0][:count]
-    factor[_below_diagonal(count)] = 0.0
+    factor: Matrix = np.triu(dgeqrf(columns)[0][:count])
     return factor
-
-
-@lru_cache(maxsize=64)
-def _below_diagonal(count: int) -> NDArray[np.bool_]:
-    return np.tri(count, k=-1, dtype=bool)
 
 
 def _vertex(count: int, index: int) -> Vector:

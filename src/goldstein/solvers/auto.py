@@ -25,7 +25,7 @@ from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, PartiallySeparable
 from goldstein.result import Status
 from goldstein.solvers.ask_tell import drive
-from goldstein.solvers.ball_state import LINES, BallState, check_line
+from goldstein.solvers.ball_state import BallState, check_line
 from goldstein.solvers.base import Evidence, Request, Solver
 from goldstein.solvers.coordinate_sweep import CoordinateSides, CoordinateSweep
 from goldstein.solvers.logic import bundle_member, line_search, newton_member, sweeps
@@ -123,8 +123,8 @@ class AutoState(BallState):
     def bundle_size(self) -> int:
         return self.bundle.size
 
-    def shortest(self, goal: float) -> float:
-        m = self.m = self.bundle.shortest(goal)
+    def shortest(self) -> float:
+        m = self.m = self.bundle.shortest()
         return math.sqrt(m.dot(m))
 
     def clear_bundle(self) -> None:
@@ -183,12 +183,6 @@ class AutoState(BallState):
     def is_centred(self) -> bool:
         return np.array_equal(self.centre, self.x)
 
-    def return_to_centre(self) -> None:
-        self.x = self.centre
-
-    def keep_tried(self) -> None:
-        self.tried = self.point
-
     def was_tried(self) -> bool:
         return np.array_equal(self.point, self.tried)
 
@@ -196,9 +190,6 @@ class AutoState(BallState):
         self.point = uniform_in_ball(self.rng, self.centre, radius)
 
     # ---------------------------------------------------------------- the quasi-Newton member
-
-    def follow_newton(self) -> None:
-        self.x = self.newton.x
 
     def restart_newton(self) -> None:
         self.newton.restart(self.x, self.fx)
@@ -216,8 +207,8 @@ class Auto(Solver):
         above d = 2e4: what fits into `max_memory`).
     memory : int, optional
         Gradients shared between the members; default 4 min(d, 200) + 100, with the same limit.
-    line : {"random", "bisection", "hybrid"}
-        Where the bundle member looks after a failed step; see `BundlePINGD`.
+    line : {"random"}
+        Deprecated; see `BundlePINGD`.
     max_memory : int, optional
         Bytes that the arrays of the search may take, judging its evidence included; default 2e9.
         Fewer gradients are kept to stay below it.
@@ -255,7 +246,7 @@ class Auto(Solver):
         self.newton = newton
         self.capacity = capacity
         self.memory = memory
-        self.line = check_line(line)
+        check_line(line)
         if max_memory is not None and max_memory <= 0:
             raise InputError(f"max_memory must be a positive number of bytes, got {max_memory}.")
         self.max_memory = max_memory
@@ -285,7 +276,6 @@ class Auto(Solver):
             centre=x0.copy(),
             rng=rng,
             working=max(request.delta, 0.1 * max(1.0, math.sqrt(float(x0 @ x0)))),
-            line=LINES.index(self.line),
             has_portfolio=self.newton,
             member=NEWTON if self.newton else BUNDLE,
             short_of_memory=not budget.ample,

@@ -1,34 +1,29 @@
-"""Where to ask for the next gradient after a step along -m has failed, by name.
-
-The ball that Algorithm 1 works in: what a step remembers, and its arithmetic.
-"""
+"""The ball that Algorithm 1 works in: what a step remembers, and its arithmetic."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, field
-from typing import Literal, get_args
 
 import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
-from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.cone import conic_point, trial_point
 from goldstein.solvers.base import State
-from goldstein.solvers.logic.algorithm_one import RANDOM
 
-Line = Literal["random", "bisection", "hybrid"]
-
-#: In the order of `logic.algorithm_one`.
-LINES: tuple[Line, ...] = get_args(Line)
+#: What could be asked for once, see `check_line`.
+LINES = ("random", "bisection", "hybrid")
 
 
-def check_line(line: str) -> Line:
-    """Refuse an unknown line oracle."""
+def check_line(line: str) -> None:
+    """Say that there is no choice any more: over the suite the three needed as many calls."""
     if line not in LINES:
         raise InputError(f"line must be one of {', '.join(LINES)}; got {line!r}.")
-    return line
+    if line != "random":
+        message = f"line={line!r} is ignored, and goes with the next release: drop the option."
+        warnings.warn(message, DeprecationWarning, stacklevel=3)
 
 
 _EMPTY: Vector = np.zeros(0)
@@ -45,7 +40,6 @@ class BallState(State):
     centre, centre_value : the centre of the ball and f there
     m : the combination of gradients
     failed_steps : descent steps that failed since the last success
-    line : where to look after a failed step, see `logic.algorithm_one`
     span : the step goes so far
     norm, ratio : length of m in this step, and its ratio q to the Lipschitz constant
     look_radius : the part of the ball where gradients are asked for
@@ -62,20 +56,12 @@ class BallState(State):
     centre_value: float = math.inf
     m: Vector | None = None
     failed_steps: int = 0
-    line: int = RANDOM
     span: float = 0.0
     norm: float = 0.0
     ratio: float = 0.0
     look_radius: float = 0.0
     #: Memory for the next trial point.
     spare: Vector | None = None
-    # The bisection: its interval, as parts of the radius, and the values at its ends.
-    left: float = 0.0
-    right: float = 0.0
-    middle: float = 0.0
-    left_value: float = 0.0
-    right_value: float = 0.0
-    halvings: int = 0
     #: m as it was when the step began.
     _aimed: Vector = field(default_factory=lambda: _EMPTY)
 
@@ -91,20 +77,8 @@ class BallState(State):
         """Ask at the end of a step of length `span`."""
         self.point = self.centre - (self.span / self.norm) * self._aimed
 
-    def take_trial(self) -> None:
-        self.x = self.point
-
     def draw_conic(self) -> None:
         """Ask at a random point of the tilted segment."""
         self.point = conic_point(
             self.rng, self.centre, self._aimed, self.norm, self.look_radius, self.ratio
         )
-
-    def draw_midpoint(self, radius: float) -> None:
-        """Ask near the middle of the interval."""
-        middle = self.centre - (self.middle * self.look_radius / self.norm) * self._aimed
-        self.point = uniform_in_ball(self.rng, middle, radius)
-
-    def found_along(self) -> float:
-        """Return <g, m> for the gradient that was found."""
-        return float(self.found @ self._aimed)

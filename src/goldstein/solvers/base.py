@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.numerics.hull import min_norm_weights
 from goldstein.oracles import CountedOracle
 from goldstein.result import Status
 
@@ -70,6 +72,28 @@ class Evidence:
     weights: Vector
     perturbed: NDArray[np.bool_]
     gradients: Matrix | None = None
+
+    @classmethod
+    def of(
+        cls,
+        x: Vector,
+        points: Any,
+        gradients: Any,
+        perturbed: Any = True,
+        weights: Vector | None = None,
+    ) -> Evidence:
+        """Return what carries weight; by default that of the shortest vector of the hull."""
+        rows = np.asarray(gradients)
+        weights = min_norm_weights(rows) if weights is None else weights
+        used = (weights > 0).nonzero()[0]
+        safe = np.broadcast_to(perturbed, weights.shape)[used]
+        return cls(x.copy(), np.asarray(points)[used], weights[used], safe, rows[used])
+
+    def length(self) -> float:
+        """Return the length of the combination of its gradients."""
+        assert self.gradients is not None
+        m = self.weights @ self.gradients
+        return math.sqrt(m @ m)
 
     def about(self, x: Vector) -> Evidence:
         """Return the same in support of a claim about x."""

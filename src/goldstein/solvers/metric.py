@@ -1,8 +1,8 @@
 """Quasi-Newton metrics H, and the step to the minimum of a model made of linear pieces.
 
 The step is posed by inner products g_i' H g_j of the pieces. In few variables they come from a
-factor of H. In more of them they are kept up to date: computing them afresh costs a product of
-matrices, and a change of H two products of a matrix and a vector.
+factor of H. In more of them what they need is kept up to date: computing it afresh costs a product
+of matrices, and a change of H a product of two vectors.
 """
 
 from __future__ import annotations
@@ -11,18 +11,22 @@ import math
 from abc import ABC, abstractmethod
 
 import numpy as np
-from scipy.linalg.blas import dgemm, dger, dsymm, dsymv, dsyr2
+from scipy.linalg.blas import dger
 from scipy.linalg.lapack import dtrtrs
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.numerics.hull_problems import factor_of_gram, quadratic_weights
 
-#: After this many updates the products are computed afresh, to forget rounding errors.
+#: After this many updates J'g is computed afresh for all rows, to forget rounding errors.
 _REFRESH = 30
 
 
 class Metric(ABC):
-    """An approximation H of the inverse Hessian, and its products with the rows of a matrix."""
+    """An approximation H of the inverse Hessian, and its products with the rows of a matrix.
+
+    `update` learns from a step s, against the H g that was returned last, and a change y of the
+    gradient; `scale` multiplies H by a number; `reset` forgets everything: H is the identity.
+    """
 
     def __init__(self, rows: Matrix) -> None:
         self.rows = rows
@@ -32,21 +36,6 @@ class Metric(ABC):
     @abstractmethod
     def apply(self, g: Vector) -> Vector:
         """Return H g."""
-
-    @abstractmethod
-    def update(self, s: Vector, y: Vector, sy: float, rows_s: Vector) -> None:
-        """Learn from a step s and a change y of the gradient; `rows_s` = rows times s.
-
-        The step goes against the H g that was returned last.
-        """
-
-    @abstractmethod
-    def scale(self, factor: float) -> None:
-        """Multiply H by a number."""
-
-    @abstractmethod
-    def reset(self) -> None:
-        """Forget everything: H is the identity."""
 
     @abstractmethod
     def columns(self, count: int) -> Matrix | None:
@@ -77,8 +66,8 @@ class Metric(ABC):
         return self.combine(weights)
 
 
-class SmallMetric(Metric):
-    """BFGS with a factor of the matrix, H = J J', where what costs is the number of NumPy calls.
+class FactorMetric(Metric):
+    """BFGS with a factor of the matrix, H = J J'.
 
     A step s = -t H g, with J's own coordinates r = -J'g of its direction, changes J by one rank:
 
@@ -86,7 +75,8 @@ class SmallMetric(Metric):
 
     the inverse of Dennis and Schnabel's update of a factor of the Hessian (Numerical Methods for
     Unconstrained Optimization, 1983, section 9.2). H cannot lose its sign to rounding, and the
-    model becomes a problem of least squares.
+    model becomes a problem of least squares. With more variables than rows J'g is kept for each
+    row, and least squares see only the inner products of these.
     """
 
     def __init__(self, rows: Matrix) -> None:
@@ -94,9 +84,13 @@ class SmallMetric(Metric):
         self.factor: Matrix | None = None
         # J'g for the direction -H g that was returned last.
         self._behind: Vector = np.zeros(self.dim)
+        self._many = self.dim > len(rows)
+        self._columns: Matrix = np.zeros((0, 0))
+        self._age = _REFRESH
 
     def reset(self) -> None:
         self.factor = None
+        self._age = _REFRESH
 
     def apply(self, g: Vector) -> Vector:
         if self.factor is None:
@@ -114,11 +108,21 @@ class SmallMetric(Metric):
     def scale(self, factor: float) -> None:
         if self.factor is not None:
             self.factor *= math.sqrt(factor)
+            self._columns *= math.sqrt(factor)
 
     def columns(self, count: int) -> Matrix | None:
         assert self.factor is not None
-        columns: Matrix = self.factor.T.dot(self.rows[:count].T)
-        return columns
+        if not self._many:
+            columns: Matrix = self.factor.T.dot(self.rows[:count].T)
+            return columns
+        if self._age >= _REFRESH:
+            self._columns, self._age = np.asfortranarray(self.factor.T @ self.rows.T), 0
+        else:
+            for slot in self._stale:
+                self._columns[:, slot] = self.rows[slot].dot(self.factor)
+        self._stale.clear()
+        kept = self._columns[:, :count]
+        return factor_of_gram(kept.T @ kept)
 
     def combine(self, weights: Vector) -> tuple[Vector, float]:
         image = self.apply(weights.dot(self.rows[: weights.size]))
@@ -136,101 +140,12 @@ class SmallMetric(Metric):
         change -= y.dot(self.factor)
         change /= sy
         self.factor = dger(1.0, s, change, a=self.factor, overwrite_a=1)
+        if self._age < _REFRESH:
+            self._columns = dger(1.0, change, rows_s, a=self._columns, overwrite_a=1)
+            self._age += 1
 
 
-class GramMetric(Metric):
-    """The model from inner products that are kept up to date."""
-
-    @abstractmethod
-    def products(self, count: int) -> Matrix:
-        """Return g_i' H g_j for the first `count` rows."""
-
-    def columns(self, count: int) -> Matrix | None:
-        return factor_of_gram(self.products(count))
-
-
-class DenseMetric(GramMetric):
-    """BFGS with the whole matrix."""
-
-    def __init__(self, rows: Matrix) -> None:
-        super().__init__(rows)
-        self.matrix: Matrix | None = None
-        # Columns H g_j, in the order in which BLAS works in place.
-        self._images: Matrix = np.zeros((self.dim, len(rows)), order="F")
-        self._products: Matrix = np.zeros((len(rows), len(rows)), order="F")
-        self._all_stale = True
-        self._age = 0
-
-    def reset(self) -> None:
-        self.matrix = None
-        self._all_stale = True
-
-    def apply(self, g: Vector) -> Vector:
-        if self.matrix is None:
-            return g.copy()
-        product: Vector = dsymv(1.0, self.matrix, g, lower=1)
-        return product
-
-    def scale(self, factor: float) -> None:
-        if self.matrix is not None:
-            self.matrix *= factor
-            self._images *= factor
-            self._products *= factor
-
-    def update(self, s: Vector, y: Vector, sy: float, rows_s: Vector) -> None:
-        if self.matrix is None:
-            # Fortran order lets BLAS work in place.
-            self.matrix = np.asfortranarray(np.eye(self.dim) * (sy / (y @ y)))
-            self._all_stale = True
-        hy = dsymv(1.0, self.matrix, y, lower=1)
-        # H + (sy + y'Hy)/sy^2 ss' - (Hy s' + s Hy')/sy, as one symmetric rank-two update.
-        v = (0.5 * (1.0 + float(y.dot(hy)) / sy)) * s
-        v -= hy
-        v /= sy
-        self.matrix = dsyr2(1.0, s, v, a=self.matrix, lower=1, overwrite_a=1)
-        self._age += 1
-        if self._age >= _REFRESH:
-            self._age = 0
-            self._all_stale = True
-        if self._all_stale:
-            return
-        rows_v = self.rows @ v
-        left, right = np.array([v, s]).T, np.array([rows_s, rows_v]).T
-        self._images = dgemm(1.0, left, right, beta=1.0, c=self._images, trans_b=1, overwrite_c=1)
-        self._products = dgemm(
-            1.0, right, right[:, ::-1], beta=1.0, c=self._products, trans_b=1, overwrite_c=1
-        )
-
-    def products(self, count: int) -> Matrix:
-        if self._all_stale:
-            self._renew_all(count)
-        else:
-            for slot in self._stale:
-                self._renew(slot)
-        self._stale.clear()
-        self._all_stale = False
-        return self._products[:count, :count]
-
-    def _renew(self, slot: int) -> None:
-        image = self.apply(self.rows[slot])
-        self._images[:, slot] = image
-        products = self.rows.dot(image)
-        self._products[:, slot] = products
-        self._products[slot] = products
-
-    def _renew_all(self, count: int) -> None:
-        rows = self.rows[:count]
-        images = rows.T if self.matrix is None else dsymm(1.0, self.matrix, rows.T, lower=1)
-        self._images[:, :count] = images
-        self._products[:count, :count] = rows.dot(images)
-
-    def combine(self, weights: Vector) -> tuple[Vector, float]:
-        count = weights.size
-        image = self._images[:, :count].dot(weights)
-        return image, float(image.dot(weights.dot(self.rows[:count])))
-
-
-class LimitedMetric(GramMetric):
+class LimitedMetric(Metric):
     """L-BFGS in the compact form of Byrd, Nocedal and Schnabel (1994): the last pairs only.
 
     H = c I + [S Y] M [S Y]' needs only inner products between pairs and rows, each computed once.
@@ -280,7 +195,11 @@ class LimitedMetric(GramMetric):
         used = len(self._order)
         return self._image(g, self._s[:used] @ g, self._y[:used] @ g)
 
+    def columns(self, count: int) -> Matrix | None:
+        return factor_of_gram(self.products(count))
+
     def products(self, count: int) -> Matrix:
+        """Return g_i' H g_j for the first `count` rows."""
         used = len(self._order)
         for slot in self._stale:
             if slot < count:

@@ -204,7 +204,7 @@ class KinkSides:
     Attributes
     ----------
     kinked : (K,), bool: elements with two sides that matter
-    share : (K,): weight that the second side must get
+    share : (K,): weight that the second side must get, after `weigh`
     """
 
     def __init__(self, bundle: ElementBundle, delta: float, rng: np.random.Generator) -> None:
@@ -233,7 +233,6 @@ class KinkSides:
             nearest = np.where(there, away_from_x, np.inf).argmin(axis=0)
             self.levels.append(bundle.levels[nearest, everyone])
             self.slopes.append(bundle.slopes[nearest, :, everyone].T)
-        self.share: Vector = np.where(near_second, weights, 0.0).sum(axis=0)
         # Where curvature may be all there is to the two sides: to be decided next to x.
         bend = (bundle.curvature * bundle.curvature).sum(axis=(0, 1))
         offset = bundle.points[first, :, everyone] - bundle.points[second, :, everyone]
@@ -403,9 +402,9 @@ class PartitionedSearch:
         if self.bundle is None:
             self._begin(oracle, s)
         elif self._sides is None:
-            self._trial(oracle, s)
+            self._trial(oracle, s, self.bundle)
         else:
-            self._look(oracle, s)
+            self._look(oracle, s, self._sides)
 
     def again(self) -> None:
         """Another accuracy is asked for: a run from here is worth its calls."""
@@ -416,6 +415,7 @@ class PartitionedSearch:
         self._sides: KinkSides | None = None
         self._failures = self._steps = self._round = 0
         self._mu = self._least = 0.0
+        self._pattern: Mask = np.zeros(0, dtype=bool)
         self._plan: SideExpansion | None = None
 
     def _late(self) -> bool:
@@ -431,16 +431,14 @@ class PartitionedSearch:
         self._mu = max(steepest, 1e-300) / max(1.0, float(np.abs(x).max()))
         self._least = LEAST * self._mu
 
-    def _trial(self, oracle: CountedOracle, s: Any) -> None:
-        bundle = self.bundle
-        assert bundle is not None
+    def _trial(self, oracle: CountedOracle, s: Any, bundle: ElementBundle) -> None:
         found, fall, combined = bundle.model(self._mu, self._late)
         length = float(np.linalg.norm(found.v))
         there = length <= NEAR * s.delta and float(np.linalg.norm(combined)) <= SHORT * s.eps
         self._steps += 1
         spent = self._failures > FAILURES or self._steps > MOST
         if there or spent or not 0.0 < fall < math.inf or not np.isfinite(found.v).all():
-            self._prepare(oracle, s)
+            self._prepare(oracle, s, bundle)
             return
         y = bundle.x + found.v
         value = oracle.trial_value(y)
@@ -454,7 +452,7 @@ class PartitionedSearch:
         bundle.learn(y, values, self._gradient(oracle, y), moves)
         if moves:
             self._failures = 0
-            self._adopt(s, value)
+            self._adopt(s, y, value)
             if gain >= GOOD * fall:
                 self._mu = max(self._least, SHRINK * self._mu)
             return
@@ -464,81 +462,66 @@ class PartitionedSearch:
         elif self._failures > AFTER:
             self._mu *= GROWTH
 
-    def _prepare(self, oracle: CountedOracle, s: Any) -> None:
+    def _prepare(self, oracle: CountedOracle, s: Any, bundle: ElementBundle) -> None:
         """It has arrived, or come to an end: are there sides to choose?"""
-        bundle = self.bundle
-        assert bundle is not None
         sides = KinkSides(bundle, s.delta, self.rng)
         begin_afresh(s)
         if not sides.prepare(s.delta):
             self._end(oracle, s)
             return
-        self._sides = sides
-        self._round = 0
+        self._sides, self._round = sides, 0
 
-    def _look(self, oracle: CountedOracle, s: Any) -> None:
+    def _look(self, oracle: CountedOracle, s: Any, sides: KinkSides) -> None:
         """Look at all sides of all kinks, weigh them, then place the points of the proof."""
-        sides = self._sides
-        assert sides is not None
-        if self._round < LOOKS:
+        if self._plan is None:
             if self._round % 3 == 2:
-                self._improve(oracle, s)
+                self._improve(oracle, s, sides)
             else:
-                self._visit(oracle)
+                self._visit(oracle, sides)
             sides.prepare(s.delta)
             self._round += 1
-            if self._round == LOOKS and not self._weigh(s):
-                self._end(oracle, s)
+            if self._round == LOOKS:
+                self._weigh(oracle, s, sides)
             return
-        assert self._plan is not None
         y = sides.point(self._plan.second())
         take_in(s, y, oracle.gradient(y))
         self._plan.told(sides.told(self.terms.element_gradients(y).T))
         if self._plan.is_over:
             self._end(oracle, s)
 
-    def _visit(self, oracle: CountedOracle) -> None:
+    def _visit(self, oracle: CountedOracle, sides: KinkSides) -> None:
         """Go to one side of every kink, chosen at random, or to the other one."""
-        sides = self._sides
-        assert sides is not None
-        if self._round % 3 == 0:
-            self._pattern = self.rng.random(len(sides.kinked)) < 0.5
-        else:
-            self._pattern = ~self._pattern
+        again = self._round % 3
+        self._pattern = ~self._pattern if again else self.rng.random(len(sides.kinked)) < 0.5
         y = sides.point(self._pattern)
         if oracle.trial_value(y) < math.inf:
             values = self.terms.element_values(y)
             sides.learn(y, values, self._gradient(oracle, y))
 
-    def _improve(self, oracle: CountedOracle, s: Any) -> None:
+    def _improve(self, oracle: CountedOracle, s: Any, sides: KinkSides) -> None:
         """Step to the minimum of the model made of the sides, if f is lower there."""
-        sides = self._sides
-        assert sides is not None
-        assert self.bundle is not None
-        y = self.bundle.x + sides.better(self._mu, self._late)
+        y = sides.bundle.x + sides.better(self._mu, self._late)
         value = oracle.trial_value(y)
-        if value < self.bundle.value:
+        if value < sides.bundle.value:
             sides.move(y, self.terms.element_values(y))
-            self._adopt(s, value)
+            self._adopt(s, y, value)
             begin_afresh(s)
 
-    def _weigh(self, s: Any) -> bool:
+    @staticmethod
+    def _adopt(s: Any, y: Vector, value: float) -> None:
+        if value < s.fx:
+            s.x, s.fx = y.copy(), value
+            s.steps += 1
+            s.moved = True
+
+    def _weigh(self, oracle: CountedOracle, s: Any, sides: KinkSides) -> None:
         """Choose the weights of the points, if they are of use."""
-        sides = self._sides
-        assert sides is not None
         if sides.weigh(self._late) > HELP * s.eps:
-            return False
+            self._end(oracle, s)
+            return
         jumps = sides.slopes[1] - sides.slopes[0]
         size = float(np.linalg.norm(jumps[:, sides.kinked]))
         self._plan = SideExpansion(sides.share, size, s.eps, s.most_gradients)
-        return True
-
-    def _adopt(self, s: Any, value: float) -> None:
-        assert self.bundle is not None
-        if value < s.fx:
-            s.x, s.fx = self.bundle.x.copy(), value
-            s.steps += 1
-            s.moved = True
 
     def _end(self, oracle: CountedOracle, s: Any) -> None:
         """Leave the rest to the bundle member."""

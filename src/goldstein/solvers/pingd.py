@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 import numpy as np
 
@@ -19,20 +18,17 @@ from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.result import Status
 from goldstein.solvers.ask_tell import drive
-from goldstein.solvers.ball_state import LINES, BallState, Line, check_line
+from goldstein.solvers.ball_state import BallState, check_line
 from goldstein.solvers.base import Evidence, Request, Solver
 from goldstein.solvers.logic.algorithm_one import (
     DESCENT,
     FARTHER,
     FIRST,
-    HALF,
     aim,
     descends,
     look,
-    looked,
     move,
     told_farther,
-    told_half,
     try_farther,
 )
 from goldstein.solvers.logic.questions import GRADIENT, NOTHING, VALUE
@@ -46,12 +42,10 @@ from goldstein.solvers.schedules import (
     steps_per_round,
 )
 
-S = TypeVar("S", bound="RoundState")
-
 
 @dataclass(slots=True)
-class RoundState(BallState):
-    """State shared by the methods that work in rounds at one point."""
+class PingdState(BallState):
+    """A round at one point: m is an average of gradients, and all of them are known."""
 
     guard: LipschitzGuard = field(default_factory=lambda: LipschitzGuard(None))
     seed: int = 0
@@ -59,32 +53,18 @@ class RoundState(BallState):
     rounds_here: int = 0
     max_steps: int = 1
     informed: bool = False  # some gradient near the current x is known
-
-    def begin(self) -> None:
-        """Let m be the gradient that was found."""
-        raise NotImplementedError
-
-    def include(self) -> None:
-        """Make m shorter with the gradient that was found."""
-        raise NotImplementedError
-
-    def gathered(self) -> Evidence:
-        """Return the points behind m."""
-        raise NotImplementedError
-
-
-@dataclass(slots=True)
-class PingdState(RoundState):
     points: list[Vector] = field(default_factory=list)
     gradients: list[Vector] = field(default_factory=list)
     #: beta of each averaging step: all weights follow from them.
     decays: list[float] = field(default_factory=list)
 
     def begin(self) -> None:
+        """Let m be the gradient that was found."""
         self.points, self.gradients, self.decays = [self.point], [self.found], []
         self.m = self.found
 
     def include(self) -> None:
+        """Make m shorter with the gradient that was found."""
         assert self.m is not None
         beta = averaging_weight(self.ratio)
         self.m = beta * self.m + (1.0 - beta) * self.found
@@ -93,20 +73,22 @@ class PingdState(RoundState):
         self.decays.append(beta)
 
     def gathered(self) -> Evidence:
-        points, gradients = np.array(self.points), np.array(self.gradients)
+        """Return the points behind m."""
+        gradients = np.array(self.gradients)
         decays = np.array([0.0, *self.decays])
         # A gradient enters with 1 - beta and shrinks with every later step.
         later = np.append(np.cumprod(decays[:0:-1])[::-1], 1.0)
         averaged = (1.0 - decays) * later
         # Thousands of averaged gradients prove no more than d + 1 of them.
         weights = sparse_weights(averaged, gradients)
-        used = np.flatnonzero(weights > 0)
-        safe = np.ones(used.size, dtype=bool)
-        return Evidence(self.x.copy(), points[used], weights[used], safe, gradients[used])
+        return Evidence.of(self.x, self.points, gradients, weights=weights)
 
 
-class RoundSolver(Solver):
-    """What Algorithm 1 and Bundle-PINGD share: rounds, the descent test, the guard of L.
+class PINGD(Solver):
+    """Algorithm 1 as proved: gradients are averaged with the weight beta(|m|/L).
+
+    The reference implementation. It keeps the finite-time guarantee to the letter and is slow in
+    practice; `bundle` and `auto` keep the guarantee and are fast.
 
     Parameters
     ----------
@@ -119,7 +101,21 @@ class RoundSolver(Solver):
         apply; without it the call budget is the only limit.
     round_failure : float
         Failure probability of a single round (pi); sets the steps per round (K).
+
+    Examples
+    --------
+    >>> import goldstein as gs
+    >>> import numpy as np
+    >>> res = gs.minimize(lambda x: abs(x[0]), [0.7], np.sign, eps=0.3, delta=0.1,
+    ...                   method=gs.PINGD(lipschitz=1.0), rng=0)
+    >>> res.success
+    True
     """
+
+    name = "pingd"
+    expand = False
+    # An average that was made with too small an L is not the one of the proof.
+    _restart_when_raised = True
 
     def __init__(
         self,
@@ -140,20 +136,22 @@ class RoundSolver(Solver):
         self.gap = gap
         self.round_failure = round_failure
 
-    def _started(self, state: S, request: Request) -> S:
-        """Fill in what all these methods begin with."""
+    def _state(self, x: Vector, fx: float) -> PingdState:
+        return PingdState(x=x, fx=fx)
+
+    def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> PingdState:
+        state = self._state(x0.copy(), oracle.value(x0))
         given = self.lipschitz if self.lipschitz is not None else request.lipschitz
         state.guard = LipschitzGuard(given)
         state.eps, state.delta, state.seed = request.eps, request.delta, request.seed
-        state.line = LINES.index(self.line)
         return state
 
-    def step(self, oracle: CountedOracle, state: RoundState, request: Request) -> None:
+    def step(self, oracle: CountedOracle, state: PingdState, request: Request) -> None:
         known = state.m is not None and state.rejected is None
         question = self._test(state) if known else self._open_round(state)
         drive(oracle, state, question, self._told, _kinked)
 
-    def _open_round(self, state: RoundState) -> int:
+    def _open_round(self, state: PingdState) -> int:
         """Draw the first point of a round; give up where the theory says that is justified."""
         state.rejected = None
         state.m = None
@@ -173,13 +171,11 @@ class RoundSolver(Solver):
         state.phase = FIRST
         return GRADIENT
 
-    def _told(self, state: RoundState) -> int:
+    def _told(self, state: PingdState) -> int:
         if state.phase == DESCENT:
             return self._after_trial(state)
         if state.phase == FARTHER:
             return told_farther(state)
-        if state.phase == HALF:
-            return told_half(state)
         raised = self._observe(state)
         if state.phase == FIRST:
             state.begin()
@@ -189,9 +185,9 @@ class RoundSolver(Solver):
             state.m = None
             return NOTHING
         state.include()
-        return looked(state)
+        return NOTHING
 
-    def _test(self, state: RoundState) -> int:
+    def _test(self, state: PingdState) -> int:
         m = state.m
         assert m is not None
         norm = math.sqrt(m.dot(m))
@@ -204,7 +200,7 @@ class RoundSolver(Solver):
         aim(state, norm, state.delta, min(norm / state.guard.value, 1.0))
         return VALUE
 
-    def _after_trial(self, state: RoundState) -> int:
+    def _after_trial(self, state: PingdState) -> int:
         if descends(state):
             move(state)
             state.rounds_here = 0
@@ -216,9 +212,9 @@ class RoundSolver(Solver):
         if state.failed_steps >= state.max_steps:
             state.m = None  # a gradient whose m is never tested would be wasted
             return NOTHING
-        return look(state, state.delta, state.reply)
+        return look(state, state.delta)
 
-    def _observe(self, state: RoundState) -> bool:
+    def _observe(self, state: PingdState) -> bool:
         g = state.found
         raised = state.guard.observe(math.sqrt(g.dot(g)))
         if raised or state.failed_steps == 0:
@@ -226,44 +222,18 @@ class RoundSolver(Solver):
             state.max_steps = steps_per_round(level, state.eps, self.round_failure)
         return raised
 
-    def best_evidence(self, state: RoundState) -> Evidence | None:
+    def best_evidence(self, state: PingdState) -> Evidence | None:
         # After a failed round its gradients still speak about this x; after a move they do not.
         return state.gathered() if state.informed else None
 
-    _restart_when_raised = True
-    line: Line = "random"
-    expand = False
 
-
-def _kinked(state: RoundState) -> int:
+def _kinked(state: PingdState) -> int:
     """In floating point a random point may be a kink; the next draw is another."""
     return NOTHING
 
 
-class PINGD(RoundSolver):
-    """Algorithm 1 as proved: gradients are averaged with the weight beta(|m|/L).
-
-    The reference implementation. It keeps the finite-time guarantee to the letter and is slow in
-    practice; `bundle` and `auto` keep the guarantee and are fast.
-
-    Examples
-    --------
-    >>> import goldstein as gs
-    >>> import numpy as np
-    >>> res = gs.minimize(lambda x: abs(x[0]), [0.7], np.sign, eps=0.3, delta=0.1,
-    ...                   method=gs.PINGD(lipschitz=1.0), rng=0)
-    >>> res.success
-    True
-    """
-
-    name = "pingd"
-
-    def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> PingdState:
-        return self._started(PingdState(x=x0.copy(), fx=oracle.value(x0)), request)
-
-
 @dataclass(kw_only=True, slots=True)
-class BundleState(RoundState):
+class BundleState(PingdState):
     bundle: PointBundle
 
     def begin(self) -> None:
@@ -280,7 +250,7 @@ class BundleState(RoundState):
         return self.bundle.evidence(self.x)
 
 
-class BundlePINGD(RoundSolver):
+class BundlePINGD(PINGD):
     """Algorithm 1 with m = the shortest vector of conv{all gradients of the round}.
 
     Every guarantee of Algorithm 1 holds unchanged, because this vector is never longer than the
@@ -295,9 +265,8 @@ class BundlePINGD(RoundSolver):
         Double successful steps while they keep paying.
     capacity : int, optional
         Gradients kept at a time; default min(2 d + 20, 200).
-    line : {"random", "bisection", "hybrid"}
-        Where to look after a failed step. The guarantee holds for `random` (Algorithm 1) and
-        `hybrid`; `bisection` alone has it for weakly convex and for smooth functions.
+    line : {"random"}
+        Deprecated: where to look after a failed step is always at random, as in Algorithm 1.
     """
 
     name = "bundle"
@@ -320,11 +289,9 @@ class BundlePINGD(RoundSolver):
             raise InputError(f"capacity must be at least 3, got {capacity}.")
         self.expand = expand
         self.capacity = capacity
-        self.line = check_line(line)
+        check_line(line)
 
-    def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> BundleState:
+    def _state(self, x: Vector, fx: float) -> BundleState:
         # Room for the d + 1 rows that can matter, and for as many new ones before tidying up.
-        capacity = self.capacity or min(2 * x0.size + 20, 200)
-        bundle = PointBundle(x0.size, capacity)
-        state = BundleState(x=x0.copy(), fx=oracle.value(x0), bundle=bundle)
-        return self._started(state, request)
+        capacity = self.capacity or min(2 * x.size + 20, 200)
+        return BundleState(x=x, fx=fx, bundle=PointBundle(x.size, capacity))

@@ -93,8 +93,7 @@ def placed(
                 break
             used, found = hull.support, hull.gradients
             if again or len(points) == count:
-                safe = np.ones(len(used), dtype=bool)
-                return Evidence(x, np.array(points)[used], hull.weights[used], safe, found[used])
+                return Evidence.of(x, points, found, weights=hull.weights)
             rows, kept = np.concatenate([rows, found]), (used + len(rows)).tolist()
     return None
 

@@ -86,9 +86,9 @@ class PointBundle:
         """Drop the rows that rest on a point which was not drawn at random."""
         self._keep([row for row, origin in enumerate(self._origins) if all(origin.perturbed)])
 
-    def shortest(self, goal: float = math.inf) -> Vector:
-        """Return the shortest vector of the hull; far above `goal` it need not be the shortest."""
-        return self.hull.approach(goal)[1]
+    def shortest(self) -> Vector:
+        """Return the shortest vector of the hull."""
+        return self.hull.solve()[1]
 
     def evidence(self, x: Vector, gradients: bool = True) -> Evidence:
         """Return the points behind the shortest vector.

@@ -16,7 +16,7 @@ from goldstein.oracles import CountedOracle
 from goldstein.solvers.ask_tell import drive
 from goldstein.solvers.logic import line_search
 from goldstein.solvers.memory import GradientMemory
-from goldstein.solvers.metric import DenseMetric, LimitedMetric, Metric, SmallMetric
+from goldstein.solvers.metric import FactorMetric, LimitedMetric
 from goldstein.solvers.tuning import TUNING
 
 
@@ -60,11 +60,9 @@ class QuasiNewton:
         self.gradients: Matrix = np.zeros((self.capacity, dim))
         self.levels: Vector = np.zeros(self.capacity)
         self.pieces = 0
-        self.metric: Metric
-        if dim <= min(TUNING.small, dense_limit):
-            self.metric = SmallMetric(self.gradients)
-        elif dense:
-            self.metric = DenseMetric(self.gradients)
+        self.metric: FactorMetric | LimitedMetric
+        if dense:
+            self.metric = FactorMetric(self.gradients)
         else:
             self.metric = LimitedMetric(self.gradients, pairs)
         self.rng = rng
@@ -100,7 +98,7 @@ class QuasiNewton:
         self.corrected = 0
         self.low, self.high = 0.0, math.inf
         self.best_trial, self.best_value, self.best_slot = 0.0, math.inf, -1
-        self._best: Vector = self.x
+        self.best: Vector = self.x
         self._step: Vector = self.x
         self._change: Vector = self.x
         self._rises: Vector = self.x
@@ -121,30 +119,12 @@ class QuasiNewton:
 
     # ---------------------------------------------------------------- where to ask
 
-    def stay(self) -> None:
-        self.y = self.point = self.x
-
     def place_trial(self, trial: float) -> None:
         self.y = self.point = self.x + (self.p if trial == 1.0 else trial * self.p)
 
     def step_aside(self, share: float) -> None:
         radius = share * max(1.0, float(np.abs(self.y).max()))
         self.point = self.y + radius * self.rng.standard_normal(self.y.size)
-
-    def keep_trial(self) -> None:
-        self._best = self.y
-
-    def return_to_best(self) -> None:
-        self.y = self.point = self._best
-
-    def take_best(self) -> None:
-        self.x = self._best
-
-    def adopt_gradient(self) -> None:
-        self.g = self.found
-
-    def recall_gradient(self) -> None:
-        self.found = self.g
 
     def note(self) -> None:
         """Let the other member know of the gradient."""

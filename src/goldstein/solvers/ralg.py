@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.errors import InputError
-from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.result import Status
@@ -199,24 +199,18 @@ class RAlgorithm(Solver):
             state.memory.add(y, g, perturbed=True)
         if found.points:
             safe = np.arange(len(found.points)) >= seen
-            self._prove(np.array(found.points), np.array(found.gradients), safe, state)
+            self._prove(found.points, found.gradients, safe, state)
         if not state.bound <= request.eps:
             state.evidence = None
             if found.descent is None and state.tries > 5:
                 state.status = Status.STALLED
         state.search = self._search(x, state.fx, request, state.tries)
 
-    def _prove(self, points: Matrix, gradients: Matrix, safe: Mask, state: RAlgState) -> None:
+    def _prove(self, points: Any, gradients: Any, safe: Mask, state: RAlgState) -> None:
         """Let the shortest vector of the hull of these gradients be the evidence."""
-        if not len(points):
-            return
-        weights = min_norm_weights(gradients)
-        used = weights > 0
-        m = weights @ gradients
-        state.bound = math.sqrt(m @ m)
-        state.evidence = Evidence(
-            state.x.copy(), points[used], weights[used], safe[used].astype(bool), gradients[used]
-        )
+        if len(points):
+            state.evidence = Evidence.of(state.x, points, gradients, safe)
+            state.bound = state.evidence.length()
 
     def best_evidence(self, state: RAlgState) -> Evidence | None:
         return state.evidence

@@ -21,7 +21,6 @@ from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, KinkError
 from goldstein.numerics.ball import sphere_shadow, uniform_in_ball
 from goldstein.numerics.cone import tilt
-from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.result import Status
@@ -174,7 +173,7 @@ class NoisySolver(Solver):
 
     def _advance(self, oracle: CountedOracle, state: NoisyState, request: Request) -> None:
         """Make one noisy step."""
-        rng = step_stream(state, request, self.name)
+        rng = stream(request.seed, state.clock, self.name)
         after, y, radius = self._choose(state, rng)
         state.iterate = after
         self._learn(state, y, draw_gradient(oracle, state, y, rng, radius))
@@ -221,8 +220,10 @@ class NoisySolver(Solver):
             oracle, state.x, request.delta, request.eps, request.seed, found,
             patience=max(30, min(state.x.size, 200)), max_gradients=max(1.0, most),
         )  # fmt: skip
-        state.proof = _support(state.x, found) if found.points else None
-        state.bound = math.inf if state.proof is None else _norm(state.proof)
+        state.proof, state.bound = None, math.inf
+        if found.points:
+            state.proof = Evidence.of(state.x, found.points, found.gradients)
+            state.bound = state.proof.length()
         if state.bound <= request.eps:
             state.evidence = state.proof
         else:
@@ -436,7 +437,7 @@ class PSINGD(NoisySolver):
         self, oracle: CountedOracle, state: NoisyState, request: Request, radius: float
     ) -> Vector:
         """Ask near the start, never at it: it may be a kink."""
-        rng = step_stream(state, request, self.name)
+        rng = stream(request.seed, state.clock, self.name)
         y = uniform_in_ball(rng, state.iterate, radius)
         g = draw_gradient(oracle, state, y, rng, radius)
         state.square = float(g @ g)
@@ -585,27 +586,3 @@ def draw_gradient(
         f"{REDRAWS} random points within {radius:g} of each other are all kinks; this function is "
         "not differentiable almost everywhere, or the radius is too small for float64."
     )
-
-
-def step_stream(state: NoisyState, request: Request, purpose: str) -> np.random.Generator:
-    """Return the generator of the next noisy gradient."""
-    return stream(request.seed, state.clock, purpose)
-
-
-def _support(x: Vector, found: Enrichment) -> Evidence:
-    points, gradients = np.array(found.points), np.array(found.gradients)
-    weights = min_norm_weights(gradients)
-    used = weights > 0
-    return Evidence(
-        x=x.copy(),
-        points=points[used],
-        weights=weights[used],
-        perturbed=np.ones(int(used.sum()), dtype=np.bool_),
-        gradients=gradients[used],
-    )
-
-
-def _norm(evidence: Evidence) -> float:
-    assert evidence.gradients is not None
-    m = evidence.weights @ evidence.gradients
-    return math.sqrt(float(m @ m))

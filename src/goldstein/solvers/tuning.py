@@ -25,9 +25,8 @@ class Tuning(NamedTuple):
 
     # ------------------------------------------------------------ the bundle member
     #: A small displacement: the first gradient in a ball is taken this close to its centre, where
-    #: symmetries are kept, against the radius; midpoints of a bisection are moved off any kink,
-    #: against the interval; points are taken four times as far inside the ball, to leave room for
-    #: the checker's displacement.
+    #: symmetries are kept, against the radius; points are taken four times as far inside the ball,
+    #: to leave room for the checker's displacement.
     displaced: float = 1e-3
     #: The working radius shrinks by this when its ball is certified.
     shrink: float = 0.3
@@ -57,7 +56,6 @@ class Tuning(NamedTuple):
     #: And only where so many line searches in a row had to correct their model.
     shrink_after: int = 3
     #: The metric is too small where more than this part of the slope is left after a full step.
-    #: (And a bisection has found its gradient g where <g, m> is at most this part of |m|^2.)
     steep: float = 0.5
     #: The metric shrinks and grows as a step says, but by no larger factor than this.
     rescale_most: float = 4.0
@@ -69,7 +67,7 @@ class Tuning(NamedTuple):
     trials: int = 40
     #: After so many that are not low enough something is wrong: look at the gradient there, so many
     #: times in a line search, or, without a scale, let the other member run. (As many
-    #: halvings end a bisection, and as many steps aside from a kink are made.)
+    #: steps aside from a kink are made.)
     no_descent: int = 10
     looks: int = 3
     #: In more variables than this, the model has to earn its place against the plain step, until a

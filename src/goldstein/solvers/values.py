@@ -8,7 +8,7 @@ from goldstein.oracles import CountedOracle
 from goldstein.oracles.differences import Differences
 from goldstein.solvers.auto import Auto, AutoState
 from goldstein.solvers.base import Request
-from goldstein.solvers.metric import SmallMetric
+from goldstein.solvers.metric import FactorMetric
 
 #: Of a certificate, unless the user says otherwise.
 CONFIDENCE = 0.95
@@ -78,7 +78,7 @@ class Values(Auto):
             return
         newton = state.newton
         newton.steady = not oracle.inner.stencil.noise
-        if isinstance(newton.metric, SmallMetric):
+        if isinstance(newton.metric, FactorMetric):
             oracle.inner.stencil.fit(newton.metric.factor, newton.g if newton.known else None)
         if state.working <= max(CLOSE, 10.0 * state.delta) or state.rejected is not None:
             oracle.inner.refine()

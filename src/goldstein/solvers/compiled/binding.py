@@ -59,18 +59,20 @@ def bind(
 
 
 def _as_words(arg: Any) -> tuple[tuple[str, int], list[int], Any] | None:
-    """Return the kind of an argument, its words, and the object that owns its memory."""
-    if isinstance(arg, bool | np.bool_):
-        return ("bool", 0), [int(arg)], None
-    if isinstance(arg, int | np.integer) and -(2**63) <= arg < 2**63:
-        return ("int", 0), [int(arg)], None
-    if isinstance(arg, float | np.floating):
-        return ("float", 0), [int(np.float64(arg).view(np.int64))], None
-    if isinstance(arg, np.ndarray) and arg.dtype.isnative and arg.dtype.kind in "fiub":
-        array = np.ascontiguousarray(arg) if arg.ndim else arg.reshape(1)
-        if 1 <= arg.ndim <= 3:
-            return (array.dtype.str, array.ndim), [array.ctypes.data, *array.shape], array
-    return None
+    """Return the kind of an argument, its words, and the array that owns its memory."""
+    dimensions = getattr(arg, "ndim", 0)
+    if isinstance(arg, bool | int | float | np.bool_ | np.integer | np.floating):
+        whole = isinstance(arg, int | np.integer)
+        if whole and not -(2**63) <= arg < 2**63:
+            return None
+        wide = np.bool_ if isinstance(arg, bool | np.bool_) else np.int64 if whole else np.float64
+        arg = np.array([arg], dtype=wide)
+    if not isinstance(arg, np.ndarray) or not 1 <= arg.ndim <= 3:
+        return None
+    if not arg.dtype.isnative or arg.dtype.kind not in "fiub":
+        return None
+    array = np.ascontiguousarray(arg)
+    return (array.dtype.str, dimensions), [array.ctypes.data, *array.shape], array
 
 
 def _adapter(fun: Any, jac: Any, loaders: list[tuple[tuple[str, int], int]]) -> Any:
@@ -158,14 +160,13 @@ def _loading(inner: Any, load: Any, at: int) -> Any:
 def _loader(kind: tuple[str, int]) -> Any:
     """Return a jitted function that reads one argument of this kind from the words."""
     name, dimensions = kind
-    if name == "int":
-        return _load_int
-    if name == "bool":
-        return _load_bool
-    if name == "float":
-        return _load_float
     view = view_of(numba.from_dtype(np.dtype(name)))
-    if dimensions == 1:
+    if dimensions == 0:
+
+        def load(words: Any, at: Any) -> Any:
+            return view(words[at], 1)[0]
+
+    elif dimensions == 1:
 
         def load(words: Any, at: Any) -> Any:
             return view(words[at], words[at + 1])
@@ -183,18 +184,3 @@ def _loader(kind: tuple[str, int]) -> Any:
             return view(words[at], pages * rows * columns).reshape((pages, rows, columns))
 
     return numba.njit(load)
-
-
-@numba.njit
-def _load_int(words: Any, at: Any) -> Any:
-    return words[at]
-
-
-@numba.njit
-def _load_bool(words: Any, at: Any) -> Any:
-    return words[at] != 0
-
-
-@numba.njit
-def _load_float(words: Any, at: Any) -> Any:
-    return words[at : at + 1].view(np.float64)[0]

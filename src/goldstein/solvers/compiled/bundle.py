@@ -1,4 +1,6 @@
-"""The gradients that both members share; the oldest is overwritten when the ring is full.
+"""The arithmetic of the bundle member, as in `solvers.ball_state` and `solvers.auto`.
+
+The gradients that both members share; the oldest is overwritten when the ring is full.
 
 The gradients around the centre of the bundle member, and their shortest vector.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from goldstein.solvers.compiled.layout import BEGINS, TOLD
 from goldstein.solvers.compiled.quadratic import (
     remove,
     shortest_point,
@@ -15,19 +18,11 @@ from goldstein.solvers.compiled.quadratic import (
     square,
     start_at,
 )
-from goldstein.solvers.compiled.records import (
-    integers,
-    kernel,
-    method,
-    row,
-    search_at,
-    unit,
-    vector,
-)
-from goldstein.solvers.compiled.vectors import copy, distance, dot, length
+from goldstein.solvers.compiled.records import integers, make_kernels, row, search_at, unit, vector
+from goldstein.solvers.compiled.vectors import ball_point, copy, distance, dot, length, move
+from goldstein.solvers.logic import bundle_member
 
 
-@kernel
 def remember(search: Any, point: Any, gradient: Any, perturbed: Any) -> None:
     """Store a pair, and raise the Lipschitz constant where the gradient contradicts it."""
     norm = length(gradient)
@@ -38,59 +33,30 @@ def remember(search: Any, point: Any, gradient: Any, perturbed: Any) -> None:
     copy(point, row(search.ring_points, search.dim, index))
     copy(gradient, row(search.ring_gradients, search.dim, index))
     integers(search.ring_perturbed, size)[index] = perturbed
-    vector(search.ring_near, size)[index] = 0.0
-    vector(search.ring_far, size)[index] = math.inf
+    integers(search.ring_known, size)[index] = 1
     search.added += 1
 
 
-@kernel
-def _bounds(search: Any) -> Any:
-    size = search.ring_size
-    return vector(search.ring_near, size), vector(search.ring_far, size)
-
-
-@kernel
-def ask_about(search: Any, x: Any) -> None:
-    """Shift the bounds on distances to those from x."""
-    moved = distance(x, search.ring_asked) * (1.0 + 1e-12)
-    if moved == 0.0:
-        return
-    copy(x, search.ring_asked)
-    near, far = _bounds(search)
-    for index in range(search.ring_size):
-        near[index] -= moved
-        far[index] += moved
-
-
-@kernel
 def is_near(search: Any, index: Any, radius: Any) -> Any:
-    """Is this entry within the radius of the point last asked about?"""
-    near, far = _bounds(search)
-    if near[index] > radius:
+    """Is this entry within the radius of the centre, and not forgotten?"""
+    if integers(search.ring_known, search.ring_size)[index] == 0:
         return False
-    if far[index] > radius:
-        point = row(search.ring_points, search.dim, index)
-        far[index] = distance(point, search.ring_asked)
-        near[index] = far[index]
-    return far[index] <= radius
+    return distance(row(search.ring_points, search.dim, index), search.centre) <= radius
 
 
-@kernel
 def forget(search: Any, spared: Any) -> None:
-    """No entry is near anything from now on; those drawn at random may be spared."""
-    near = vector(search.ring_near, search.ring_size)
+    """Forget all entries; those drawn at random may be spared."""
+    known = integers(search.ring_known, search.ring_size)
     perturbed = integers(search.ring_perturbed, search.ring_size)
     for index in range(search.ring_size):
         if perturbed[index] == 0 or not spared:
-            near[index] = math.inf
+            known[index] = 0
 
 
-@method
 def remember_found(search: Any) -> None:
     remember(search, search.point, search.found, 1)
 
 
-@method
 def remember_fresh(search: Any) -> None:
     """Believe what the judge was told."""
     for index in range(search.fresh_count):
@@ -98,12 +64,10 @@ def remember_fresh(search: Any) -> None:
         remember(search, point, row(search.fresh_gradients, search.dim, index), 1)
 
 
-@method
 def clear_memory(search: Any) -> None:
     forget(search, False)
 
 
-@method
 def note(newton: Any) -> None:
     """Let the other member know of the gradient."""
     remember(search_at(newton.owner), newton.point, newton.found, 0)
@@ -113,12 +77,10 @@ _SLACK = 1e-12
 _NOISE = 2.0**-50
 
 
-@method
 def bundle_size(search: Any) -> Any:
     return search.hull.count
 
 
-@method
 def clear_bundle(search: Any) -> None:
     search.hull.count = 0
     search.hull.active = 0
@@ -127,12 +89,8 @@ def clear_bundle(search: Any) -> None:
     search.clean = 0
 
 
-@method
-def shortest(search: Any, goal: Any) -> Any:
-    """Leave the shortest vector of the hull in its `point`; return its length.
-
-    It is that short however far it is from the goal.
-    """
+def shortest(search: Any) -> Any:
+    """Leave the shortest vector of the hull in its `point`; return its length."""
     measure(search.address)
     point = vector(search.hull.point, search.dim)
     return math.sqrt(dot(point, point))
@@ -169,7 +127,6 @@ def measure(address: Any) -> Any:
     return 0
 
 
-@kernel
 def add(search: Any, point: Any, gradient: Any, perturbed: Any, reach: Any) -> None:
     """Add a gradient of a point within `reach` of the centre; room is made without loss."""
     hull = search.hull
@@ -189,7 +146,6 @@ def add(search: Any, point: Any, gradient: Any, perturbed: Any, reach: Any) -> N
         row(hull.gram, hull.capacity, other)[new] = product
 
 
-@kernel
 def _make_room(search: Any) -> None:
     """Drop the rows without weight.
 
@@ -209,12 +165,10 @@ def _make_room(search: Any) -> None:
     _keep_placed(search)
 
 
-@method
 def add_found(search: Any) -> None:
     add(search, search.point, search.found, 1, search.working)
 
 
-@method
 def keep_near(search: Any, moved: Any, radius: Any) -> None:
     """Drop the rows with points outside the ball around the centre, which moved by `moved`."""
     search.wanted_move, search.wanted_radius = moved, radius
@@ -235,7 +189,6 @@ def drop_far(address: Any) -> Any:
     return 0
 
 
-@method
 def drop_unperturbed(search: Any) -> None:
     """Forget what rests on a point that was not drawn at random."""
     count = search.hull.count
@@ -246,7 +199,6 @@ def drop_unperturbed(search: Any) -> None:
     forget(search, True)
 
 
-@method
 def gather(search: Any, radius: Any) -> None:
     """Let the bundle have what the ring knows within the radius and it was not offered."""
     search.wanted_radius = radius
@@ -258,7 +210,6 @@ def take_near(address: Any) -> Any:
     search = search_at(address)
     radius = search.wanted_radius
     perturbed = integers(search.ring_perturbed, search.ring_size)
-    ask_about(search, search.centre)
     oldest = max(search.offered, search.added - search.ring_size)
     taken = 0
     for entry in range(search.added - 1, oldest - 1, -1):
@@ -271,7 +222,6 @@ def take_near(address: Any) -> Any:
     return 0
 
 
-@kernel
 def _keep_placed(search: Any) -> None:
     """Drop the rows whose place is -1; the others keep their order, weights and factor."""
     hull = search.hull
@@ -314,7 +264,6 @@ def _keep_placed(search: Any) -> None:
     search.solved = kept
 
 
-@kernel
 def _drop_active(search: Any) -> Any:
     """Take the rows without a place out of the active set, renumber it; return how many left."""
     hull = search.hull
@@ -331,3 +280,48 @@ def _drop_active(search: Any) -> Any:
     for place in range(hull.active):
         order[place] = places[order[place]]
     return leaving
+
+
+def place_descent(search: Any) -> None:
+    """Ask at the trial point of Algorithm 1."""
+    copy(vector(search.hull.point, search.dim), search.aimed)
+    size = -search.span * (1.0 - search.ratio / 8.0) / search.norm
+    move(search.centre, size, search.aimed, search.point)
+
+
+def place_farther(search: Any) -> None:
+    """Ask at the end of a step of length `span`."""
+    move(search.centre, -search.span / search.norm, search.aimed, search.point)
+
+
+def draw_first(search: Any, radius: Any) -> None:
+    ball_point(search, search.centre, radius)
+
+
+def move_centre(search: Any) -> Any:
+    """Move the centre to x; return how far that is, and a little more."""
+    moved = distance(search.x, search.centre) * (1.0 + 1e-12)
+    copy(search.x, search.centre)
+    return moved
+
+
+def is_centred(search: Any) -> Any:
+    return distance(search.x, search.centre) == 0.0
+
+
+def was_tried(search: Any) -> Any:
+    return distance(search.point, search.tried) == 0.0
+
+
+@unit
+def go_surely(address: Any) -> Any:
+    """Go on with a step; return the next question."""
+    search = search_at(address)
+    if search.entry == BEGINS:
+        return bundle_member.begin(search)
+    if search.entry == TOLD:
+        return bundle_member.told(search)
+    return bundle_member.kinked(search)
+
+
+make_kernels(globals())

@@ -53,7 +53,7 @@ FACE = _record(
 )
 
 #: Vectors of both members: a record has their addresses, and `views` makes attributes of them.
-SEARCH_VECTORS = "x centre point found aimed tried ring_asked"
+SEARCH_VECTORS = "x centre point found aimed tried"
 NEWTON_VECTORS = "x g y p best step change along behind point found"
 
 #: Arrays of the quasi-Newton member: its pieces are `rows`; rows of the model are J'g for each.
@@ -75,14 +75,14 @@ _ARRAYS = (
     "answer lent"
     # random words; extra arguments of the user's functions; the latest pair (value, gradient)
     " draws words pair"
-    # the ring of gradients: distances from `ring_asked` lie between near and far
-    " ring_points ring_gradients ring_perturbed ring_near ring_far"
+    # the ring of gradients
+    " ring_points ring_gradients ring_perturbed ring_known"
     # the bundle, beside its hull: no point is farther from the centre than its reach
     " points perturbed reach sources places"
 )
 SEARCH = _record(
     "eps delta fx bound radius lipschitz reply"
-    " centre_value tried_value span norm ratio look_radius left right middle left_value right_value"
+    " centre_value tried_value span norm ratio look_radius"
     " working gathered counted_value close short"
     " share slice_value newton_rate bundle_rate progress_value progress_bound"
     " earlier mark_value"
@@ -95,7 +95,7 @@ SEARCH = _record(
     " values gradients ceiling pause"
     # why the stretch has to end; the open question, and how to go on; the gradient knows its kinks
     " stop question entry kinks"
-    " phase line halvings failed_steps steps moved proved refuted step_began idle stalled"
+    " phase failed_steps steps moved proved refuted step_began idle stalled"
     " has_portfolio member slice_began slice_ends small_moves progress_calls mark_steps"
     # gradients seen by the ring, and its room; those offered to the bundle
     " added ring_size offered"
@@ -115,7 +115,7 @@ _PATHS = {"arrays": (), "hull": ("hull",), "newton": ("newton",), "model": ("new
 
 _KINDS: dict[str, Any] = {
     "draws": np.uint64,
-    **dict.fromkeys(("ring_perturbed", "perturbed", "sources", "places"), np.int64),
+    **dict.fromkeys(("ring_perturbed", "ring_known", "perturbed", "sources", "places"), np.int64),
     **dict.fromkeys(("stale", "order"), np.int64),
 }
 
@@ -185,7 +185,6 @@ def allocate(x0: Vector, words: Words, draws: NDArray[np.uint64]) -> Memory:
     for arrays, name in ((memory.arrays, "x"), (memory.arrays, "centre"), (memory.newton, "x")):
         arrays[name][:] = x0
     memory.arrays["draws"][:] = draws
-    memory.arrays["ring_far"][:] = np.inf
     memory.arrays["tried"][:] = np.nan
     memory.newton["stale"][:] = 1
     memory.arrays["words"] = words
@@ -222,9 +221,7 @@ def _plan(d: int) -> _Plan:
     }
     shapes["arrays"].update(draws=(4,), words=(0,), pair=(2 * d + 2,), points=(slots, d))
     shapes["arrays"].update(ring_points=(remembered, d), ring_gradients=(remembered, d))
-    shapes["arrays"].update(
-        dict.fromkeys(("ring_near", "ring_far", "ring_perturbed"), (remembered,))
-    )
+    shapes["arrays"].update(dict.fromkeys(("ring_known", "ring_perturbed"), (remembered,)))
     shapes["arrays"].update(dict.fromkeys(("reach", "perturbed", "sources", "places"), (slots,)))
     shapes["newton"].update(dict.fromkeys(("rises", "falls", "levels"), (planes,)))
     shapes["newton"].update(stale=(planes,), factor=(d, d), rows=(planes, d))

@@ -13,15 +13,7 @@ from typing import Any
 
 from goldstein.solvers.compiled.layout import BEGINS, TOLD
 from goldstein.solvers.compiled.quadratic import collect, shortest_point, square, start_at
-from goldstein.solvers.compiled.records import (
-    integers,
-    kernel,
-    method,
-    row,
-    search_at,
-    unit,
-    vector,
-)
+from goldstein.solvers.compiled.records import integers, make_kernels, row, search_at, unit, vector
 from goldstein.solvers.compiled.vectors import (
     add_multiple,
     copy,
@@ -39,22 +31,19 @@ from goldstein.solvers.logic import line_search
 from goldstein.solvers.tuning import TUNING
 
 
-@kernel
-def behind(newton: Any, g: Any, target: Any) -> None:
+def to_factor(newton: Any, g: Any, target: Any) -> None:
     """Set target = J'g."""
     fill(0.0, target)
     for i in range(newton.dim):
         add_multiple(g[i], row(newton.factor, newton.dim, i), target)
 
 
-@kernel
-def before(newton: Any, v: Any, target: Any) -> None:
+def from_factor(newton: Any, v: Any, target: Any) -> None:
     """Set target = J v."""
     for i in range(newton.dim):
         target[i] = dot(row(newton.factor, newton.dim, i), v)
 
 
-@kernel
 def renew(newton: Any) -> None:
     """Bring the columns and products of new pieces up to date.
 
@@ -66,7 +55,7 @@ def renew(newton: Any) -> None:
     stale[newton.next_renewed % model.count] = 1
     for slot in range(model.count):
         if stale[slot] == 1:
-            behind(newton, row(newton.rows, newton.dim, slot), row(model.rows, newton.dim, slot))
+            to_factor(newton, row(newton.rows, newton.dim, slot), row(model.rows, newton.dim, slot))
     for slot in range(model.count):
         if stale[slot] == 1:
             column = row(model.rows, newton.dim, slot)
@@ -79,25 +68,21 @@ def renew(newton: Any) -> None:
         stale[slot] = 0
 
 
-@kernel
 def _square(newton: Any, v: Any) -> Any:
-    behind(newton, v, newton.along)
+    to_factor(newton, v, newton.along)
     return dot(newton.along, newton.along)
 
 
-@method
 def square_of_gradient(newton: Any) -> Any:
     """Return g'Hg."""
     return _square(newton, newton.g)
 
 
-@method
 def square_of_change(newton: Any) -> Any:
     """Return y'Hy."""
     return _square(newton, newton.change)
 
 
-@method
 def scale_metric(newton: Any, factor: Any) -> None:
     size, model, root = newton.dim, newton.model, math.sqrt(factor)
     for i in range(size):
@@ -107,7 +92,6 @@ def scale_metric(newton: Any, factor: Any) -> None:
         multiply(factor, row(model.gram, model.capacity, slot))
 
 
-@method
 def learn(newton: Any, sy: Any) -> None:
     """BFGS: learn from the step and the change of the gradient; their product is `sy`."""
     newton.sy = sy
@@ -125,7 +109,7 @@ def learn_pair(address: Any) -> Any:
     if not 0.0 < square < math.inf:
         return 0
     # J + s a' with a = (sqrt(s'y) r / |r| - J'y) / s'y, where r = -J'g and g led to the step.
-    behind(newton, newton.change, along)
+    to_factor(newton, newton.change, along)
     share = math.sqrt(sy / square)
     for i in range(size):
         along[i] = (-share * behind_p[i] - along[i]) / sy
@@ -135,7 +119,6 @@ def learn_pair(address: Any) -> Any:
     return 0
 
 
-@kernel
 def _follow(newton: Any, along: Any) -> None:
     """The factor has changed by s a': change the columns of the pieces, and their products."""
     model, size = newton.model, newton.dim
@@ -153,7 +136,6 @@ def _follow(newton: Any, along: Any) -> None:
             add_multiple(falls[slot], rises, products)
 
 
-@kernel
 def _begin(newton: Any, scale: Any) -> None:
     """Start from a multiple of the identity; the step was along a gradient."""
     size = newton.dim
@@ -175,51 +157,16 @@ BENDS, NOTHING = 1e2, 1e-200
 # ---------------------------------------------------------------- where to ask
 
 
-@method
-def stay(newton: Any) -> None:
-    copy(newton.x, newton.y)
-    copy(newton.x, newton.point)
-
-
-@method
 def place_trial(newton: Any, trial: Any) -> None:
     move(newton.x, trial, newton.p, newton.y)
     copy(newton.y, newton.point)
 
 
-@method
 def step_aside(newton: Any, share: Any) -> None:
     fill_normal(search_at(newton.owner), newton.point)
     move(newton.y, share * max(1.0, largest_of(newton.y)), newton.point, newton.point)
 
 
-@method
-def keep_trial(newton: Any) -> None:
-    copy(newton.y, newton.best)
-
-
-@method
-def return_to_best(newton: Any) -> None:
-    copy(newton.best, newton.y)
-    copy(newton.best, newton.point)
-
-
-@method
-def take_best(newton: Any) -> None:
-    copy(newton.best, newton.x)
-
-
-@method
-def adopt_gradient(newton: Any) -> None:
-    copy(newton.found, newton.g)
-
-
-@method
-def recall_gradient(newton: Any) -> None:
-    copy(newton.g, newton.found)
-
-
-@method
 def restart_newton(search: Any) -> None:
     """Continue from the best point; the metric and the pieces are kept."""
     newton = search.newton
@@ -237,7 +184,6 @@ def restart_newton(search: Any) -> None:
 # ---------------------------------------------------------------- the direction
 
 
-@method
 def minimise_model(newton: Any) -> Any:
     """Leave the step to the minimum of the model in `p`; return its slope."""
     solve_model(newton.owner)
@@ -252,34 +198,30 @@ def solve_model(address: Any) -> Any:
     _prepare_model(newton)
     newton.slope = -shortest_point(model)
     copy(vector(model.point, newton.dim), newton.behind)
-    before(newton, newton.behind, newton.p)
+    from_factor(newton, newton.behind, newton.p)
     scale(-1.0, newton.p)
     return 0
 
 
-@method
 def follow_metric(newton: Any) -> Any:
     if newton.scaled == 0:
         return follow_gradient(newton)
-    behind(newton, newton.g, newton.behind)
-    before(newton, newton.behind, newton.p)
+    to_factor(newton, newton.g, newton.behind)
+    from_factor(newton, newton.behind, newton.p)
     scale(-1.0, newton.p)
     return dot(newton.p, newton.g)
 
 
-@method
 def follow_gradient(newton: Any) -> Any:
     copy(newton.g, newton.p)
     scale(-1.0, newton.p)
     return dot(newton.p, newton.g)
 
 
-@method
 def direction_length(newton: Any) -> Any:
     return length(newton.p)
 
 
-@method
 def largest(newton: Any) -> Any:
     return largest_of(newton.x)
 
@@ -287,12 +229,10 @@ def largest(newton: Any) -> Any:
 # ---------------------------------------------------------------- the model
 
 
-@method
 def slope_found(newton: Any) -> Any:
     return dot(newton.found, newton.p)
 
 
-@method
 def store_piece(newton: Any, slot: Any, level: Any) -> None:
     model = newton.model
     model.count = min(newton.pieces, newton.capacity)
@@ -302,12 +242,10 @@ def store_piece(newton: Any, slot: Any, level: Any) -> None:
     integers(newton.stale, model.count)[slot] = 1
 
 
-@method
 def settle_piece(newton: Any, slot: Any, level: Any) -> None:
     vector(newton.levels, newton.capacity)[slot] = level
 
 
-@method
 def find_rises(newton: Any) -> None:
     """How much does each piece rise along the step?"""
     model, step = newton.model, newton.step
@@ -316,7 +254,6 @@ def find_rises(newton: Any) -> None:
         rises[slot] = dot(row(newton.rows, newton.dim, slot), step)
 
 
-@method
 def shift_pieces(newton: Any) -> None:
     """x moves by the step: find what the pieces are at the new x."""
     find_rises(newton)
@@ -326,7 +263,6 @@ def shift_pieces(newton: Any) -> None:
         levels[slot] += rises[slot]
 
 
-@method
 def measure_change(newton: Any, trial: Any) -> Any:
     """Return s'y for the step s to the best trial and the change y of the gradient."""
     step, change = newton.step, newton.change
@@ -336,13 +272,11 @@ def measure_change(newton: Any, trial: Any) -> Any:
     return dot(step, change)
 
 
-@method
 def change_counts(newton: Any) -> Any:
     change = newton.change
     return dot(change, change) > 0.0
 
 
-@method
 def clear_model(newton: Any) -> None:
     model = newton.model
     model.count = 0
@@ -352,7 +286,6 @@ def clear_model(newton: Any) -> None:
         stale[slot] = 1
 
 
-@kernel
 def _prepare_model(newton: Any) -> None:
     """Pose the quadratic programme of the step, from the weights of the last one."""
     model = newton.model
@@ -384,3 +317,6 @@ def go_fast(address: Any) -> Any:
     if search.entry == TOLD:
         return line_search.told(newton)
     return line_search.kinked(newton)
+
+
+make_kernels(globals())

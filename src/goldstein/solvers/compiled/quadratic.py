@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from goldstein.solvers.compiled.records import face_at, integers, kernel, row, unit, vector
+from goldstein.solvers.compiled.records import face_at, integers, make_kernels, row, unit, vector
 from goldstein.solvers.compiled.vectors import add_multiple, copy, dot
 
 #: Pivots of the factor are no smaller than this part of the diagonal.
@@ -26,14 +26,12 @@ _GRAM_LIMIT = 1e-5
 _CORRECTIONS = 4
 
 
-@kernel
 def square(face: Any, index: Any) -> Any:
     """Return a diagonal entry of K."""
     linear = vector(face.linear, face.count)[index]
     return row(face.gram, face.capacity, index)[index] + face.bend * linear * linear
 
 
-@kernel
 def start_at(face: Any, index: Any) -> None:
     """All weight to one row."""
     weights = vector(face.weights, face.count)
@@ -45,7 +43,6 @@ def start_at(face: Any, index: Any) -> None:
     face.valid = 0
 
 
-@kernel
 def collect(face: Any) -> Any:
     """Continue from the weights that are left: scale them, and list those that are positive.
 
@@ -69,7 +66,6 @@ def collect(face: Any) -> Any:
     return total
 
 
-@kernel
 def combine(face: Any, target: Any) -> None:
     """Set target to the weighted sum of the rows."""
     weights, order = vector(face.weights, face.count), integers(face.order, face.active)
@@ -79,7 +75,6 @@ def combine(face: Any, target: Any) -> None:
         add_multiple(weights[index], row(face.rows, face.width, index), target)
 
 
-@kernel
 def _append(face: Any, place: Any) -> None:
     """Factorise one row more: that of `order[place]`, all before it being done."""
     order = integers(face.order, place + 1)
@@ -101,7 +96,6 @@ def _append(face: Any, place: Any) -> None:
     new[place] = math.sqrt(max(left, _FLOOR * whole))
 
 
-@kernel
 def _factorise(face: Any) -> None:
     order = integers(face.order, face.active)
     shift = 0.0
@@ -114,7 +108,6 @@ def _factorise(face: Any) -> None:
     face.valid = 1
 
 
-@kernel
 def remove(face: Any, place: Any) -> None:
     """Take a row out of the active set, and out of the factor by rotations."""
     order = integers(face.order, face.active)
@@ -144,7 +137,6 @@ def remove(face: Any, place: Any) -> None:
             entries[i + 1] = cosine * other - sine * one
 
 
-@kernel
 def _solve(face: Any, side: Any, other: Any) -> None:
     """Overwrite two right-hand sides with their solutions: together, neither waits for itself."""
     width = face.capacity + 1
@@ -164,7 +156,6 @@ def _solve(face: Any, side: Any, other: Any) -> None:
             other[j] -= entries[j] * more
 
 
-@kernel
 def _correct(face: Any) -> Any:
     """Step to the minimum over the affine hull of the face, or to where a weight vanishes.
 
@@ -211,7 +202,6 @@ def _correct(face: Any) -> Any:
     return False
 
 
-@kernel
 def _find_slopes(face: Any) -> None:
     weights, order = vector(face.weights, face.count), integers(face.order, face.active)
     slopes, linear = vector(face.slopes, face.count), vector(face.linear, face.count)
@@ -232,7 +222,6 @@ def _find_slopes(face: Any) -> None:
         add_multiple(weights[index], products, slopes)
 
 
-@kernel
 def _is_uneven(face: Any, level: Any, length: Any) -> Any:
     """Do slopes of active rows differ from their level by more than rounding explains?"""
     order, slopes = integers(face.order, face.active), vector(face.slopes, face.count)
@@ -302,7 +291,6 @@ def minimise(address: Any) -> Any:
     return 0
 
 
-@kernel
 def shortest_point(face: Any) -> Any:
     """Minimise, leave the combination of the rows in `point`, and return its square."""
     point = vector(face.point, face.width)
@@ -321,7 +309,6 @@ def shortest_point(face: Any) -> Any:
     return square_of_point
 
 
-@kernel
 def shortest_row(face: Any) -> Any:
     """Return the row with the smallest diagonal entry."""
     best = 0
@@ -329,3 +316,6 @@ def shortest_row(face: Any) -> Any:
         if square(face, index) < square(face, best):
             best = index
     return best
+
+
+make_kernels(globals())

@@ -19,7 +19,7 @@ import inspect
 from collections.abc import Callable
 from functools import wraps
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 from llvmlite import ir
@@ -27,6 +27,7 @@ from numba import types
 from numba.core.errors import TypingError
 from numba.extending import (
     intrinsic,
+    lower_setattr,
     models,
     overload_attribute,
     overload_method,
@@ -58,8 +59,6 @@ def state_record(dtype: Any) -> Any:
     return StateRecord(fields, plain.size, plain.aligned)
 
 
-F = TypeVar("F", bound=Callable[..., object])
-
 #: Sums may be reordered, which lets them run in vector registers; NaN and infinity stay what they
 #: are. Only other kernels call: nothing to reach them from Python is made.
 KERNELS: dict[str, Any] = {
@@ -77,22 +76,26 @@ UNIT = types.int64(types.int64)
 UNITS: dict[str, Callable[[Any], Any]] = {}
 
 
-def kernel(function: F) -> F:
-    """Compile a function that only other kernels call."""
-    compiled: F = numba.njit(**KERNELS)(function)
-    return compiled
+def make_kernels(module: dict[str, Any]) -> None:
+    """Compile all functions of a module for other kernels.
+
+    Compiled decisions call those whose first argument is a state as methods of its record.
+    """
+    offer: Any = overload_method  # type checkers do not know what it takes
+    for name, function in list(module.items()):
+        if not inspect.isfunction(function) or function.__module__ != module["__name__"]:
+            continue
+        if next(iter(inspect.signature(function).parameters)) in ("search", "newton"):
+            offer(StateRecord, name, jit_options=KERNELS, strict=False)(_choosing(function))
+        module[name] = numba.njit(**KERNELS)(function)
 
 
-def method(function: F) -> F:
-    """Let compiled decisions call a function as the method of a record that has its name."""
-
+def _choosing(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def chosen(*_: Any) -> Any:
         return function
 
-    offer: Any = overload_method  # type checkers do not know what it takes
-    offer(StateRecord, function.__name__, jit_options=KERNELS, strict=False)(chosen)
-    return kernel(function)
+    return chosen
 
 
 def share(module: ModuleType) -> None:
@@ -176,7 +179,10 @@ face_at = _record_of(FACE)
 
 
 def _vector_attribute(name: str) -> None:
-    """Let a record have a vector of all variables as an attribute, where it says the vector is."""
+    """Let a record have a vector of all variables as an attribute, where it says the vector is.
+
+    To assign to it copies the numbers.
+    """
     field = f"at_{name}"
 
     def get(record: Any) -> Any:
@@ -185,12 +191,25 @@ def _vector_attribute(name: str) -> None:
     attribute: Any = overload_attribute  # type checkers do not know what it takes
     attribute(StateRecord, name, jit_options=DECISIONS, strict=False)(lambda record: get)
 
+    def put(record: Any, value: Any) -> None:
+        target = vector(getattr(record, field), record.dim)
+        for i in range(target.size):
+            target[i] = value[i]
+
+    def assign(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+        return context.compile_internal(builder, put, signature, values)
+
+    assignment: Any = lower_setattr
+    assignment(StateRecord, name)(assign)
+
 
 for _name in sorted({*SEARCH_VECTORS.split(), *NEWTON_VECTORS.split()}):
     _vector_attribute(_name)
 
 
-@kernel
-def row(address: Any, width: Any, index: Any) -> Any:
-    """Return a row of a matrix with rows of this width."""
+def _row(address: Any, width: Any, index: Any) -> Any:
     return vector(address + _WORD * width * index, width)
+
+
+#: row(address, width, index): a row of a matrix with rows of this width.
+row: Any = numba.njit(**KERNELS)(_row)

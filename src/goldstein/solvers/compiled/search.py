@@ -18,8 +18,7 @@ from goldstein.numerics.cone import narrow
 from goldstein.solvers import logic
 from goldstein.solvers.base import VALUE_LIMIT
 from goldstein.solvers.compiled import newton
-from goldstein.solvers.compiled.ball import go_surely
-from goldstein.solvers.compiled.bundle import shortest
+from goldstein.solvers.compiled.bundle import go_surely, shortest
 from goldstein.solvers.compiled.layout import (
     ASKS,
     BEGINS,
@@ -34,7 +33,7 @@ from goldstein.solvers.compiled.newton import go_fast
 from goldstein.solvers.compiled.records import (
     DECISIONS,
     answer_of,
-    kernel,
+    make_kernels,
     search_at,
     share,
     unit,
@@ -60,8 +59,7 @@ _VALUE, _GRADIENT = 0, 1
 _ANSWERED, _RAISED = 0, 1
 
 
-@kernel
-def answer(search: Any) -> None:
+def _respond(search: Any) -> None:
     """Answer the open question, or leave that to Python; `search.stop` is set where it is not."""
     search.entry = TOLD
     if search.values + search.gradients >= search.ceiling:
@@ -76,7 +74,6 @@ def answer(search: Any) -> None:
             _answer_value(search)
 
 
-@kernel
 def count(search: Any) -> None:
     if search.question == GRADIENT:
         search.gradients += 1
@@ -84,7 +81,6 @@ def count(search: Any) -> None:
         search.values += 1
 
 
-@kernel
 def _answer_value(search: Any) -> None:
     """Overflow and NaN at a trial point only mean: too far (infinity)."""
     answered = _asked(search, _VALUE) == _ANSWERED
@@ -97,7 +93,6 @@ def _answer_value(search: Any) -> None:
             search.stop = ASKS
 
 
-@kernel
 def _answer_gradient(search: Any) -> None:
     """A function that raises stops the stretch: Python asks it again whether that was a kink.
 
@@ -120,7 +115,6 @@ def _answer_gradient(search: Any) -> None:
     search.stop = ASKS
 
 
-@kernel
 def _asked(search: Any, what: Any) -> Any:
     copy(search.point, vector(search.lent, search.dim))
     return answer_of(
@@ -143,7 +137,6 @@ def _steps_per_round(lipschitz: Any, eps: Any) -> Any:
     return steps
 
 
-@kernel
 def _calls(search: Any) -> Any:
     return search.values + search.gradients
 
@@ -172,7 +165,6 @@ def stretch(address: Any) -> Any:
             return PAUSED
 
 
-@kernel
 def _step(search: Any) -> None:
     """Make a step of the member that runs, or finish the one that was interrupted."""
     fast = search.member == NEWTON
@@ -186,7 +178,7 @@ def _step(search: Any) -> None:
         search.question = go_fast(search.address) if fast else go_surely(search.address)
         if search.question == NOTHING:
             break
-        answer(search)
+        _respond(search)
         if search.stop != 0:
             if fast and search.stop == OUT_OF_CALLS:
                 line_search.cut_short(search.newton)
@@ -226,5 +218,8 @@ def last(address: Any) -> Any:
     search = search_at(address)
     close_in(search)
     if search.hull.count > 0:
-        shortest(search, 0.0)
+        shortest(search)
     return search.hull.count
+
+
+make_kernels(globals())

@@ -19,7 +19,7 @@ from goldstein.oracles.function import FunctionOracle
 from goldstein.result import Status
 from goldstein.solvers.ask_tell import gradient_of, value_of
 from goldstein.solvers.auto import HALVED, LEAST_EPS
-from goldstein.solvers.ball_state import LINES, check_line
+from goldstein.solvers.ball_state import check_line
 from goldstein.solvers.base import Evidence, Request, Solver, State
 from goldstein.solvers.compiled import layout
 from goldstein.solvers.compiled.machine import Machine, machine
@@ -41,7 +41,7 @@ _CEILING, _PAUSE, _QUESTION = map(layout.word_of, ("ceiling", "pause", "question
 _STEPS, _STALLED = map(layout.word_of, ("steps", "stalled"))
 _EARLIER, _MARK_VALUE = map(layout.word_of, ("earlier", "mark_value"))
 _EPS, _DELTA, _LIPSCHITZ = map(layout.word_of, ("eps", "delta", "lipschitz"))
-_WORKING, _LINE, _HAS_PORTFOLIO = map(layout.word_of, ("working", "line", "has_portfolio"))
+_WORKING, _HAS_PORTFOLIO = map(layout.word_of, ("working", "has_portfolio"))
 _HULL_COUNT = layout.word_of("hull", "count")
 _MEMBER, _ASKING, _KINKS, _ENTRY = map(layout.word_of, ("member", "asking", "kinks", "entry"))
 _FRESH = [layout.word_of(f"fresh_{what}") for what in ("count", "points", "gradients")]
@@ -86,8 +86,8 @@ class CompiledAuto(Solver):
     ----------
     newton : bool
         Switch the quasi-Newton member off to see Bundle-PINGD with a working radius alone.
-    line : {"random", "bisection", "hybrid"}
-        Where the bundle member looks after a failed step; see `BundlePINGD`.
+    line : {"random"}
+        Deprecated; see `BundlePINGD`.
     stretch : int
         Calls of functions compiled by Numba between two returns to Python: only there callbacks are
         called, the clock is looked at, and the history grows. It does not change the search. With
@@ -111,7 +111,7 @@ class CompiledAuto(Solver):
         if isinstance(stretch, bool) or not isinstance(stretch, int) or stretch < 1:
             raise InputError(f"stretch must be a positive integer, got {stretch!r}.")
         self.newton = newton
-        self.line = check_line(line)
+        check_line(line)
         self.stretch = stretch
 
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> CompiledState:
@@ -130,7 +130,7 @@ class CompiledAuto(Solver):
         numbers[_FX] = numbers[_EARLIER] = numbers[_MARK_VALUE] = fx
         numbers[_LIPSCHITZ] = LipschitzGuard(request.lipschitz).value
         numbers[_WORKING] = max(request.delta, 0.1 * max(1.0, math.sqrt(float(x0 @ x0))))
-        counts[_LINE], counts[_HAS_PORTFOLIO] = LINES.index(self.line), self.newton
+        counts[_HAS_PORTFOLIO] = self.newton
         counts[_MEMBER] = NEWTON if self.newton else BUNDLE
         counts[_ASKING] = 0 if adapter is None else adapter.address
         state = CompiledState(
@@ -250,13 +250,7 @@ def _take_over(state: CompiledState) -> None:
 
 
 def _evidence(state: CompiledState) -> Evidence:
-    memory = state.memory
-    weights = memory.hull["weights"][: memory.counts.item(_HULL_COUNT)]
-    used = (weights > 0).nonzero()[0]
-    return Evidence(
-        state.x.copy(),
-        memory.arrays["points"].take(used, 0),
-        weights.take(used),
-        memory.arrays["perturbed"].take(used) == 1,
-        memory.hull["rows"].take(used, 0),
-    )
+    memory, count = state.memory, state.memory.counts.item(_HULL_COUNT)
+    safe = memory.arrays["perturbed"][:count] == 1
+    weights = memory.hull["weights"][:count]
+    return Evidence.of(state.x, memory.arrays["points"], memory.hull["rows"], safe, weights)

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.solvers.compiled.records import kernel, method, words
+from goldstein.solvers.compiled.records import make_kernels, words
 
 
-@kernel
 def dot(a: Any, b: Any) -> Any:
     total = 0.0
     for i in range(a.size):
@@ -24,12 +23,10 @@ def dot(a: Any, b: Any) -> Any:
     return total
 
 
-@kernel
 def length(a: Any) -> Any:
     return math.sqrt(dot(a, a))
 
 
-@kernel
 def distance(a: Any, b: Any) -> Any:
     total = 0.0
     for i in range(a.size):
@@ -37,38 +34,32 @@ def distance(a: Any, b: Any) -> Any:
     return math.sqrt(total)
 
 
-@kernel
 def copy(source: Any, target: Any) -> None:
     for i in range(source.size):
         target[i] = source[i]
 
 
-@kernel
 def fill(value: Any, target: Any) -> None:
     for i in range(target.size):
         target[i] = value
 
 
-@kernel
 def add_multiple(factor: Any, a: Any, target: Any) -> None:
     for i in range(a.size):
         target[i] += factor * a[i]
 
 
-@kernel
 def scale(factor: Any, target: Any) -> None:
     for i in range(target.size):
         target[i] *= factor
 
 
-@kernel
 def move(x: Any, factor: Any, direction: Any, target: Any) -> None:
     """Set target = x + factor direction."""
     for i in range(x.size):
         target[i] = x[i] + factor * direction[i]
 
 
-@kernel
 def largest(a: Any) -> Any:
     """Return the largest absolute value."""
     top = 0.0
@@ -81,12 +72,10 @@ def largest(a: Any) -> Any:
 _ROOM = 2.0**-40
 
 
-@kernel
 def _rotated(word: Any, by: Any) -> Any:
     return (word << np.uint64(by)) | (word >> np.uint64(64 - by))
 
 
-@kernel
 def uniform(state: Any) -> Any:
     """Return a number of [0, 1)."""
     answer = _rotated(state[0] + state[3], 23) + state[0]
@@ -100,13 +89,11 @@ def uniform(state: Any) -> Any:
     return np.float64(answer >> np.uint64(11)) * 2.0**-53
 
 
-@kernel
 def fill_normal(search: Any, target: Any) -> Any:
     """Fill with independent standard normal numbers, and return one more."""
     return normal_numbers(words(search.draws, 4), target)
 
 
-@kernel
 def normal_numbers(state: Any, target: Any) -> Any:
     spare = 0.0
     have = False
@@ -129,7 +116,6 @@ def normal_numbers(state: Any, target: Any) -> Any:
     return number
 
 
-@kernel
 def inner_radius(centre: Any, radius: Any) -> Any:
     """Return a slightly smaller radius: draws within it stay in the ball after rounding."""
     rounding = 2.0**-51 * (math.sqrt(dot(centre, centre)) + radius)
@@ -137,7 +123,6 @@ def inner_radius(centre: Any, radius: Any) -> Any:
     return max(smaller, 0.5 * radius)
 
 
-@kernel
 def ball_point(search: Any, centre: Any, radius: Any) -> None:
     """Ask at a uniform point of the ball."""
     y = search.point
@@ -147,7 +132,6 @@ def ball_point(search: Any, centre: Any, radius: Any) -> None:
     move(centre, inner_radius(centre, radius) * share / (norm if norm > 0.0 else 1.0), y, y)
 
 
-@method
 def draw_conic(search: Any) -> None:
     """Ask at a random point of the tilted segment of Algorithm 1 (see `numerics.cone`)."""
     x, m, y, norm = search.centre, search.aimed, search.point, search.norm
@@ -161,3 +145,6 @@ def draw_conic(search: Any) -> None:
     back = share * along + reach * (1.0 - search.ratio / 8.0) / norm
     for i in range(y.size):
         y[i] = x[i] + share * y[i] - back * m[i]
+
+
+make_kernels(globals())

@@ -10,14 +10,11 @@ from goldstein.solvers.logic.algorithm_one import (
     DESCENT,
     FARTHER,
     FIRST,
-    HALF,
     aim,
     descends,
     look,
-    looked,
     move,
     told_farther,
-    told_half,
     try_farther,
 )
 from goldstein.solvers.logic.centre import INSIDE, counts, offer, recentre
@@ -49,12 +46,10 @@ def told(s: AutoState) -> int:
         return _after_trial(s)
     if s.phase == FARTHER:
         return _landed(s, told_farther(s))
-    if s.phase == HALF:
-        return told_half(s)
     s.remember_found()
     s.offered = s.added
     s.add_found()
-    return _test(s) if s.phase == FIRST else looked(s)
+    return _test(s) if s.phase == FIRST else NOTHING
 
 
 def kinked(s: AutoState) -> int:
@@ -66,7 +61,7 @@ def _test(s: AutoState) -> int:
     """Is m short enough? If not, aim along it."""
     radius = s.working
     goal = s.eps * max(1.0, radius / s.delta)
-    norm = s.shortest(goal)
+    norm = s.shortest()
     s.bound = norm
     s.radius = radius
     if not norm <= goal:
@@ -76,7 +71,7 @@ def _test(s: AutoState) -> int:
             return _after_trial(s)
         return TRIAL if radius > s.delta else VALUE
     if radius <= s.delta:
-        s.return_to_centre()
+        s.x = s.centre
         s.fx = s.centre_value
         s.proved = True
     else:
@@ -86,7 +81,7 @@ def _test(s: AutoState) -> int:
 
 def _after_trial(s: AutoState) -> int:
     s.tried_value = s.reply
-    s.keep_tried()
+    s.tried = s.point
     if s.reply == math.inf:
         _shrink(s)
         return NOTHING
@@ -98,7 +93,7 @@ def _after_trial(s: AutoState) -> int:
         s.clear_bundle()
         s.failed_steps = 0
         return NOTHING
-    return look(s, s.working * INSIDE, s.reply)
+    return look(s, s.working * INSIDE)
 
 
 def _landed(s: AutoState, question: int) -> int:

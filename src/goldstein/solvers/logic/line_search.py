@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from goldstein.solvers.base import VALUE_LIMIT
 from goldstein.solvers.logic.questions import GRADIENT, NOTHING, TRIAL, VALUE
-from goldstein.solvers.logic.scale import adapt
 from goldstein.solvers.tuning import TUNING
 
 if TYPE_CHECKING:
@@ -34,10 +33,11 @@ def begin(n: QuasiNewton) -> int:
     n.best_trial = 0.0
     if n.known:
         if n.pieces == 0:
-            n.recall_gradient()
+            n.found = n.g
             _add_piece(n, n.fx)
         return _propose(n)
-    n.stay()
+    n.y = n.x
+    n.point = n.x
     return _look(n, _START)
 
 
@@ -53,7 +53,7 @@ def told(n: QuasiNewton) -> int:
     if n.noting:
         n.note()
     if n.phase == _START:
-        n.adopt_gradient()
+        n.g = n.found
         n.known = True
         _add_piece(n, n.fx)
         return _propose(n)
@@ -83,7 +83,7 @@ def kinked(n: QuasiNewton) -> int:
 def cut_short(n: QuasiNewton) -> None:
     """The calls have run out in the midst of it: what has been gained is kept."""
     if n.best_trial > 0.0:
-        n.take_best()
+        n.x = n.best
         n.fx = n.best_value
         n.known = False
 
@@ -183,7 +183,7 @@ def _bisect(n: QuasiNewton) -> int:
     n.best_trial = n.trial
     n.best_value = n.trial_value
     n.best_slot = -1
-    n.keep_trial()
+    n.best = n.y
     if not steep:
         return _look(n, _GOOD)
     n.low = n.trial
@@ -214,20 +214,21 @@ def _conclude(n: QuasiNewton) -> int:
     if n.best_slot < 0:
         n.trial = n.best_trial
         n.trial_value = n.best_value
-        n.return_to_best()
+        n.y = n.best
+        n.point = n.best
         return _look(n, _BEST)
     sy = n.measure_change(n.best_trial)
     n.length = n.best_trial * n.reach
     n.shift_pieces()
     n.settle_piece(n.best_slot, n.best_value)
     if _teaches(n, sy):
-        adapt(n, sy)
+        _adapt(n, sy)
         n.learn(sy)
         n.scaled = True
     _keep_score(n)
     n.fx = n.best_value
-    n.adopt_gradient()
-    n.take_best()
+    n.g = n.found
+    n.x = n.best
     n.moved = True
     return NOTHING
 
@@ -281,3 +282,39 @@ def _add_piece(n: QuasiNewton, level: float) -> int:
     n.pieces += 1
     n.store_piece(slot, level)
     return slot
+
+
+def _adapt(n: QuasiNewton, sy: float) -> None:
+    """Scale the metric after a line search whose step and change of gradient have this product.
+
+    BFGS corrects one direction per step. Where the metric is out of scale as a whole that takes as
+    many steps as there are variables, so here it is multiplied by a number: where steps end too
+    early, and where models have to be corrected one after the other.
+    """
+    _shrink(n, sy)
+    _let_grow(n)
+
+
+def _shrink(n: QuasiNewton, sy: float) -> None:
+    """Shrink the metric where models had to be corrected, and gain far less than it promised."""
+    n.corrected = n.corrected + 1 if n.attempt > 0 else 0
+    if n.limited or n.corrected < TUNING.shrink_after:
+        return
+    if n.square_of_gradient() > TUNING.out_of_scale * (n.fx - n.best_value):
+        ratio = sy / n.square_of_change()
+        if ratio < 1.0:
+            n.scale_metric(max(1.0 / TUNING.rescale_most, ratio))
+
+
+def _let_grow(n: QuasiNewton) -> None:
+    """Let the metric grow where f still falls steeply at the end of a full step.
+
+    Then the step was too short, though not by so much that the line search would go on.
+    """
+    # There is no scale before the first update, with the latest pairs only, and in noise.
+    known = n.scaled and n.steady and not n.limited
+    if not known or n.attempt > 0 or n.best_trial < 1.0:
+        return
+    left = n.slope_found() / n.slope
+    if left > TUNING.steep:
+        n.scale_metric(min(TUNING.rescale_most, 1.0 / max(1.0 - left, 0.1)))

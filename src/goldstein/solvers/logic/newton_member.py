@@ -29,7 +29,7 @@ def ended(s: AutoState) -> None:
     recentre(s, s.delta)
     if s.bundle_size() == 0:
         return
-    norm = s.shortest(s.eps)
+    norm = s.shortest()
     s.bound = norm
     s.radius = s.delta
     if norm <= s.eps:
@@ -46,7 +46,7 @@ def adopt(s: AutoState) -> bool:
     """Move to where this member is, if that is better; it never takes the other one up."""
     s.moved = s.newton.fx < s.fx
     if s.moved:
-        s.follow_newton()
+        s.x = s.newton.x
         s.fx = s.newton.fx
         s.steps += 1
     return bool(s.moved)

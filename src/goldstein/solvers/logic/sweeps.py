@@ -127,7 +127,7 @@ def leave_to_proof(s: AutoState, calls: int, helpful: float) -> None:
     """
     s.working = s.delta
     recentre(s, s.delta)
-    if s.bundle_size() > 0 and s.shortest(s.eps) > helpful:
+    if s.bundle_size() > 0 and s.shortest() > helpful:
         begin_afresh(s)
     s.member = BUNDLE
     open_slice(s, calls)
