@@ -304,7 +304,8 @@ def _check_scope(found: Verification, claim: Claim, shown: Shown) -> None:
         found.add("scope", False, "a box is shown by cuts on its faces")
     elif everywhere:
         local = shown.within < shown.reach and cert.convexity is not None
-        cases = cert.global_gap is not None and cert.global_gap <= cert.gap and not cert.strict
+        cases = cert.global_gap is not None and cert.global_gap <= cert.gap
+        cases = cases and not cert.strict and cert.within is None  # these are of the ball alone
         how = (claim.everywhere or local or cases) and math.isinf(cert.radius)
         found.add("scope", how, "curved everywhere, or convex and strict, or by cases")
     else:
