@@ -23,7 +23,7 @@ from goldstein.checker.constrained.box import best_normal
 from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.checker.sampled import Problem as Checked
 from goldstein.checker.sampled import Rows
-from goldstein.construction.goldstein_claim import MARGIN, ROOM, drift, scale_of
+from goldstein.construction.goldstein_claim import MARGIN, ROOM, UNSEEN, drift, scale_of
 from goldstein.errors import ContradictedError, KinkError, OutOfCalls
 from goldstein.numerics.ball import inner_radius, uniform_in_ball
 from goldstein.numerics.cone import conic_point, narrow
@@ -282,7 +282,7 @@ class Around:
         certificate = self._plain(found, meta)
         factors = np.concatenate([certificate.weights, np.abs(certificate.constraint_weights)])
         rows = np.concatenate([certificate.gradients, certificate.constraint_gradients])
-        _, slack = scale_of(factors, rows)
+        mean, slack = scale_of(factors, rows)
         used = Rows(certificate, self.checked)
         drawn: list[Vector] = []
 
@@ -295,8 +295,8 @@ class Around:
                 ask, self.place, used.points, used.owners, used.weights, used.bound,
                 certificate.eps + slack, self.seed + 1,
             )  # fmt: skip
-        except OutOfCalls:
-            near = certificate.eps
+        except OutOfCalls:  # nobody has looked
+            near, slack = certificate.eps, slack + (UNSEEN - 1.0) * mean
         if math.isfinite(near):
             change = abs(near - certificate.eps)
             if len(drawn) >= len(used.points):

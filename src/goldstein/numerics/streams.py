@@ -104,18 +104,3 @@ def seed_from(rng: int | np.integer | np.random.Generator | None) -> int:
         "rng must be None, a non-negative int or a numpy.random.Generator, "
         f"got {type(rng).__name__}."
     )
-
-
-def is_state(state: Any) -> bool:
-    """Whether a generator can go on from this state, which may come from a file.
-
-    Examples
-    --------
-    >>> is_state(np.random.default_rng(0).bit_generator.state), is_state({"state": 1})
-    (True, False)
-    """
-    try:
-        np.random.default_rng(0).bit_generator.state = state
-    except (TypeError, ValueError, KeyError, OverflowError):
-        return False
-    return True

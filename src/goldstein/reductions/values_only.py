@@ -137,7 +137,9 @@ class ValuesOnly(Reduction):
         self._last, self.stop.x = found, found.x
         if found.status in FINAL:
             return found
-        found.certificate = self._state(found.x, evidence)
+        left = int(min(self.values.limit - self.values.calls, MEANT))
+        with self.values.reserved(left if self._stencil.noise else 0):  # for the mean
+            found.certificate = self._state(found.x, evidence)
         found.status = self._verdict(found.certificate, found.x, found.status)
         last = stage == self.stages - 1 or self.stop.by
         return found.x if found.status in _FINER and not last else found
