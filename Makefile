@@ -28,7 +28,9 @@ QUICK := tests/checker tests/certificates tests/contract/test_solvers_x_problems
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --out demo-run
 
-test: lint types layers docs verified pytest machines
+test: $(VENV)/.test
+	$(MAKE) -j 2 --output-sync=target lint types layers docs verified
+	$(MAKE) pytest machines
 
 # While one works: less than a minute, once mypy has its cache (the first time takes a minute more).
 quick: lint types

@@ -288,7 +288,7 @@ def test_a_fit_without_a_seed_takes_that_of_its_checkpoint(tmp_path: Path) -> No
 
 def test_other_kinds_of_data(tmp_path: Path) -> None:
     X, y = IRIS
-    machine = RhoMarginSVC(multi_class="ovr")
+    machine = RhoMarginSVC(multi_class="ovr", certificate="goldstein")
     names = np.array(["a", "b", "c"], dtype=object)[y]
     for k, data in enumerate([(sparse.csr_array(X), y), (X, names)]):
         same(fitted(machine, data, tmp_path / str(k)), fitted(machine, data))
@@ -302,7 +302,7 @@ def test_other_kinds_of_data(tmp_path: Path) -> None:
 def test_dask_arrays(tmp_path: Path) -> None:
     da = pytest.importorskip("dask.array")
     X, y = IRIS
-    machine = RhoMarginSVC(multi_class="ovr")
+    machine = RhoMarginSVC(multi_class="ovr", certificate="goldstein")
     chunks = da.from_array(X, chunks=(50, 4))
     same(fitted(machine, (chunks, y), tmp_path), fitted(machine, (chunks, y)))
     same(

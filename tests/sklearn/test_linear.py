@@ -42,7 +42,10 @@ def holds(model: object, X: np.ndarray, y: np.ndarray) -> bool:
 def test_scikit_learn_is_content_with_the_defaults(make: type) -> None:
     met = 0
     for tried, check in estimator_checks.estimator_checks_generator(make()):
-        if check.func.__name__ in QUICK:
+        called = check.func.__name__
+        # A dozen fits, all alike: one of the three will do.
+        alike = called == "check_estimator_sparse_matrix" and make is not QuantileRegressor
+        if called in QUICK and not alike:
             check(tried)
             met += 1
     assert met >= 6

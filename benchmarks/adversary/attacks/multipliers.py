@@ -423,6 +423,6 @@ def multipliers(rng: Rng, seen: Seen) -> None:
 ATTACK = Attack(
     "multipliers",
     "traps of constrained problems: vanishing, opposite, inactive, scaled, unweighted, infeasible",
-    weight=8,
+    weight=2,
     one=multipliers,
 )
