@@ -16,9 +16,10 @@ ROOT = Path(__file__).parents[2]
 CHECKER = ROOT / "src" / "goldstein" / "checker"
 #: What decides claims first, then their arithmetic, then the checker that stands alone.
 FIRST = (
-    "sampled.py", "near.py", "lower.py", "constrained/near.py", "constrained/multipliers.py",
-    "constrained/limits.py", "constrained/box.py", "blackbox/perturbed.py",
-    "blackbox/differences.py", "fenchel.py", "sides.py", "nodes.py",
+    "sampled.py", "near.py", "minimum/lower.py", "constrained/near.py",
+    "constrained/multipliers.py", "constrained/limits.py", "constrained/box.py",
+    "blackbox/beside.py", "blackbox/perturbed.py", "blackbox/differences.py",
+    "fenchel.py", "sides.py", "nodes.py",
 )  # fmt: skip
 FILES = [
     *(CHECKER / name for name in FIRST),

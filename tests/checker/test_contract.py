@@ -60,10 +60,9 @@ def test_small_claims_without_constraints_need_no_other_part() -> None:
     """Bounds, and the entrances to the other parts, are all that the files of the folder name."""
     entrances = {
         "near.py": set(),
-        "lower.py": {"blackbox.differences", "blackbox.perturbed", "constrained.box"},
         "sides.py": {"enclosed.point"},
         "sampled.py": {
-            "blackbox.differences", "blackbox.perturbed", "blackbox.qualification", "constrained",
+            "blackbox.beside", "blackbox.perturbed", "blackbox.qualification", "constrained",
             "constrained.box", "enclosed.arrays",
         },
     }  # fmt: skip

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from tests.forging import Forgery, bad_entries, bad_numbers
 from goldstein.certificates import KKTCertificate
 from goldstein.certificates.kkt import convex_gap
 from goldstein.checker import sampled
+from goldstein.checker.blackbox.beside import MORE_WEIGHT, rebound
 from goldstein.checker.blackbox.perturbed import Neighbourhood, radius, resample
 from goldstein.checker.blackbox.qualification import LESS, qualification
 from goldstein.checker.constrained import multipliers
@@ -629,7 +631,8 @@ def resampled(
 ) -> float:  # fmt: skip
     rows = sampled.Rows(claim, problem(System(), gradient, FREE, optimise))
     place = Neighbourhood(claim.x, claim.delta, FREE)
-    return resample(rows.ask, place, rows.points, rows.owners, rows.weights, rows.bound, goal, seed)
+    best = partial(rebound, rows)
+    return resample(rows.ask, place, rows.points, rows.owners, rows.weights, best, goal, seed)
 
 
 def surveyed(
@@ -854,5 +857,5 @@ def test_the_gap_covers_the_rounding_of_long_steps() -> None:
 
 def test_how_far_a_claim_may_be_off() -> None:
     """Larger ones would believe more: whoever changes them says so here, too."""
-    assert (sampled.MORE_WEIGHT, LESS, multipliers.DEGENERATE) == (4.0, 10.0, 1e-3)
+    assert (MORE_WEIGHT, LESS, multipliers.DEGENERATE) == (4.0, 10.0, 1e-3)
     assert check(forged()).ok

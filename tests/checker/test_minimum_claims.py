@@ -14,7 +14,7 @@ import pytest
 from benchmarks.minimum_hunt import FALSE, hunt
 
 import goldstein as gs
-from goldstein.checker.minimum.curvature import Curvature, Slopes, at_least
+from goldstein.checker.minimum.curvature import Curvature, at_least
 from goldstein.checker.minimum.spans import Span, plus, power_sum, product, times
 from goldstein.construction.minimum import prove_minimum
 
@@ -215,10 +215,9 @@ def test_sums_of_intervals_of_squares_are_below() -> None:
         c, m = rng.standard_normal(3), rng.standard_normal((3, 2))
         e = rng.random((3, 2)) * rng.choice([0.0, 1e-3, 0.3])
         total = Curvature(2)
-        total.add(c, Slopes(m, e))
-        total.add_product(
-            Span(c - 0.1, c + 0.1), Slopes(m, e), Slopes(m[::-1].copy(), e[::-1].copy())
-        )
+        rows = Span(m - e, m + e)
+        total.add(c, rows)
+        total.add_product(Span(c - 0.1, c + 0.1), rows, rows[::-1])
         g = m + e * rng.uniform(-1, 1, (3, 2))
         f = (m + e * rng.uniform(-1, 1, (3, 2)))[::-1]
         a = c + rng.uniform(-0.1, 0.1, 3)

@@ -141,7 +141,7 @@ def test_a_factor_must_not_be_negative() -> None:
     for low, proved in ((0.0, True), (-1e-300, False)):
         F = abs(Z[0]) * gs.max(gs.stack([Z[1], Z[1] * 0 + low]))
         program = F.program()
-        region = Region([0.0, 0.0], math.inf, np.array([-1.0, -1.0]), np.array([1.0, 1.0]))
+        region = Region([0.0, 0.0], math.inf, Box(np.array([-1.0, -1.0]), np.array([1.0, 1.0])))
         run = Pass(program, region)
         k = node(F, Piecewise)
         alpha = run.backward
@@ -155,7 +155,7 @@ def test_a_factor_must_not_be_negative() -> None:
 
 def test_at_the_edge_of_the_set_clarke_subgradients_do_not_count() -> None:
     F = gs.sum(-abs(X))
-    region = Region([0], math.inf, np.array([0.0]), np.array([1.0]))
+    region = Region([0], math.inf, Box(np.array([0.0]), np.array([1.0])))
     run = Pass(F.program(), region)
     assert run.backward(F.program().last, Span(np.ones(1)))[0].convex  # affine on [0, 1]
     box = Box(np.array([0.0]), np.array([1.0]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker import sampled
+from goldstein.checker.blackbox.beside import rebound
 from goldstein.checker.blackbox.perturbed import (
     ROUNDS,
     TWIN,
@@ -150,7 +152,7 @@ def test_proposed_weights_are_not_believed() -> None:
         some = rows_of(
             np.sign, [[0.25]], [1.0], lambda hull, cone: (np.array(proposed), cone[:, 0])
         )
-        value, used = some.bound(rows, owners, None if known is None else np.array(known))
+        value, used = rebound(some, rows, owners, None if known is None else np.array(known))
         return value, used.tolist()
 
     assert bound([3.0, -1.0]) == (pytest.approx(1.0), [1.0, 0.0])
@@ -171,7 +173,8 @@ def asked(gradient: Any, points: Any = ((0.25,),), goal: float = 0.0, **more: An
     weights = more.pop("weights", np.full(len(points), 1.0 / len(points)))
     rows = rows_of(record, points, weights, more.pop("optimise", even))
     found = resample(
-        rows.ask, around(X, 0.5), rows.points, rows.owners, rows.weights, rows.bound, goal, 0,
+        rows.ask, around(X, 0.5), rows.points, rows.owners, rows.weights, partial(rebound, rows),
+        goal, 0,
         **more,
     )  # fmt: skip
     return found, places

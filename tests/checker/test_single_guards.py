@@ -12,13 +12,14 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.checker import lower, nodes, sampled
+from goldstein.checker import nodes, sampled
 from goldstein.checker.constrained import near
 from goldstein.checker.constrained.box import as_box
 from goldstein.checker.constrained.limits import Limits, as_groups
 from goldstein.checker.constrained.multipliers import Hull, readings
 from goldstein.checker.enclosed.point import EnclosedPoint
 from goldstein.checker.function import Asked
+from goldstein.checker.minimum import lower
 from goldstein.checker.sides import Side, point_at
 from goldstein.errors import InputError, NotCertifiableError, OracleError
 

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from goldstein.checker import rationals
-from goldstein.checker.enclosed import float_dot
 from goldstein.checker.enclosed.float_dot import float_dot as dot
 from goldstein.checker.enclosed.float_dot import row_products
 from goldstein.errors import InputError
@@ -47,13 +46,20 @@ def test_float_dot_of_many_terms_across_blocks(size):
     assert rationals.exact_dot(a, b) == plain_dot(a.tolist(), b.tolist())
 
 
-def test_digits_of_a_full_block_add_up_without_rounding():
-    """The largest digits there are, as often as a block holds: the sums stay below 2^53."""
-    size = float_dot._MOST_TERMS
+@pytest.mark.parametrize("size", [1, 2, 3, 2047, 2048, 2049, 2**16])
+def test_digits_of_many_terms_add_up_without_rounding(size):
+    """The largest digits there are, all of one sign: sums of the leading ones are exact."""
     full = np.full(size, 2.0**53 - 1)
     assert dot(full, full) == size * (2**53 - 1) ** 2
     assert dot(full, -full) == -size * (2**53 - 1) ** 2
-    assert size * float_dot._MASK < 2**53
+
+
+@pytest.mark.parametrize("exponent", [-1074, -1000, -480, -450, -400, 400, 498, 512, 1000])
+def test_products_next_to_the_ends_of_float64(exponent):
+    """Where products or their errors leave float64, digits are not split."""
+    a = np.ldexp(np.array([1.0 + 2.0**-52, 3.0, -1.0 / 3.0]), exponent)
+    for b in (a, a[::-1], np.ones(3), np.array([1.0, 0.0, -0.7])):
+        assert dot(a, b) == plain_dot(a.tolist(), b.tolist())
 
 
 def test_float_dot_refuses_what_is_no_number_and_unequal_lengths():

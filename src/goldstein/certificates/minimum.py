@@ -17,10 +17,9 @@ import numpy as np
 
 from goldstein.certificates.export import Writer, export_proof
 from goldstein.certificates.near import AtPivot, Described, parse_pivot, program_of, written_pivot
-from goldstein.checker import lower
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.near import ExactProblem, exact_problem
-from goldstein.checker.minimum import minimum
+from goldstein.checker.minimum import lower, minimum
 from goldstein.checker.minimum.box import check_box
 from goldstein.checker.minimum.curvature import Pass, Region
 from goldstein.checker.minimum.supports import Sharp, Support, Term, bend_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import chain, groupby, pairwise
+from itertools import chain, groupby
 from typing import Any
 
 import numpy as np
@@ -105,16 +105,11 @@ class Exact:
 
     def linear(self, node: Any) -> Exact:
         """Return the matrix of an affine node times this vector."""
-        rows = node.rows
-        products = self[rows.indices] * node.entries
-        terms, spans = products.top.tolist(), rows.indptr.tolist()
-        sums = [sum(terms[a:b]) for a, b in pairwise(spans)]
-        return Exact(_objects(sums), products.den)
+        return (self[node.rows.indices] * node.entries).scattered(node.owners, node.size)
 
     def transposed(self, node: Any) -> Exact:
         """Return the transposed matrix times this vector."""
-        rows: Any = node.rows
-        return Exact.scattered(self[node.owners] * node.entries, rows.indices, rows.shape[1])
+        return (self[node.owners] * node.entries).scattered(node.rows.indices, node.sizes[0])
 
     def scattered(self, places: Indices, size: int) -> Exact:
         """Return a vector of zeros to whose entries these are added at their places."""
@@ -128,10 +123,7 @@ class Exact:
     def reciprocal(self) -> Exact:
         if not self.top.all():
             raise Irrational("a quotient by 0")
-        entries = self.top.ravel().tolist()
-        shared = math.lcm(*entries)
-        tops = _objects([shared // a * self.den for a in entries])
-        return Exact(tops.reshape(self.top.shape), shared)
+        return Exact.of([1 / q for q in self.fractions]).reshape(*self.top.shape)
 
     def apply(self, function: Any) -> Exact:
         """A smooth function of a rational is irrational as a rule; so are roots."""

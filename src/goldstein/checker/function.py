@@ -11,6 +11,9 @@ from goldstein.checker.arrays import Vector
 from goldstein.checker.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.checker.layout import Layout, flattened, put_together
 
+#: f among the functions of a problem; components of the constraints are counted from 0.
+OBJECTIVE = -1
+
 
 class BlackBox:
     """`fun(x, *args)` and `jac(x, *args)`, or one `fun` that returns both, over a vector.

@@ -110,8 +110,4 @@ def check(cert: Any, program: Program, problem: Any = None, seed: int = 0) -> Ve
     found.add(
         "bound", found.eps <= cert.eps, f"recomputed eps {found.eps:.6g}, claimed {cert.eps:.6g}"
     )
-    if found.ok:
-        found.label = "certified"
-    supported = cert.label in ("certified", "conditional", "estimated")
-    found.add("label", supported, f"claimed {cert.label}, this check proves {found.label}")
-    return found
+    return found.conclude(cert.label)

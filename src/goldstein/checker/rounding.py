@@ -9,6 +9,7 @@ smallest normal number per operation.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -125,8 +126,8 @@ def _mean_moduli(w: Vector, g: Matrix) -> Vector:
 def _combination_norm_exact(w: Vector, g: Matrix) -> float:
     """The same bound from exactly rounded sums of exactly split products."""
     high = w[:, None] * g
-    low = _product_error(w[:, None], g, high)
-    # Next to underflow the split is not exact: there the error is covered by a unit of the limit.
+    low = product_error(w[:, None], g, high, _SMALL_PRODUCT)
+    # Next to underflow it is not known: there it is covered by a unit of the limit.
     lost = (np.abs(high) < _SMALL_PRODUCT) & (g != 0.0)
     low[lost] = 0.0
     if not (np.isfinite(low).all() and np.isfinite(high).all()):
@@ -146,9 +147,13 @@ def sum_lower(w: Vector) -> float:
     return math.nextafter(math.fsum(w.tolist()), 0.0) or math.fsum(w.tolist())
 
 
-def _product_error(a: Matrix, b: Matrix, product: Matrix) -> Matrix:
-    """Return a*b - fl(a*b), exactly (Dekker's splitting), barring over- and underflow."""
+@np.errstate(all="ignore")
+def product_error(a: Any, b: Any, product: Any, least: float = 2.0**-900) -> Any:
+    """Return a b - fl(a b), exactly (Dekker's splitting); NaN where something overflows, and of
+    products below `least`, where something may underflow."""
     split = 2.0**27 + 1.0
     ah, bh = split * a - (split * a - a), split * b - (split * b - b)
     al, bl = a - ah, b - bh
-    return al * bl - (((product - ah * bh) - al * bh) - ah * bl)
+    error = al * bl - (((product - ah * bh) - al * bh) - ah * bl)
+    known = np.isfinite(error) & (np.abs(product) >= least)
+    return np.where((a == 0) | (b == 0), 0.0, np.where(known, error, np.nan))

@@ -23,15 +23,15 @@ import numpy as np
 
 from goldstein.checker import errors, rounding
 from goldstein.checker.arrays import Indices, Matrix, Vector
-from goldstein.checker.blackbox.differences import Differences
-from goldstein.checker.blackbox.perturbed import SAME, Neighbourhood, has_room, resample
+from goldstein.checker.blackbox.beside import look_beside
+from goldstein.checker.blackbox.perturbed import SAME
 from goldstein.checker.blackbox.qualification import check_qualification
 from goldstein.checker.constrained import multipliers
 from goldstein.checker.constrained.box import Box, best_normal
 from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.exact import Exact
 from goldstein.checker.fenchel import Record, term_share
-from goldstein.checker.function import Asked, BlackBox
+from goldstein.checker.function import OBJECTIVE, Asked, BlackBox
 from goldstein.checker.layout import Layout, is_vector, shown
 from goldstein.checker.rationals import nearest_float, squared_distance
 from goldstein.checker.rounding import distances_upper, mean_length, rounding_slack, up
@@ -48,12 +48,6 @@ SAME_SHARE = 0.01
 #: A kink shows as a jump; curvature changes gradients a little way off by less than this part of
 #: their length.
 CURVED = 2.0**-40
-
-#: Weights chosen anew may use so many times the multipliers that are stated.
-MORE_WEIGHT = 4.0
-
-#: f among the functions of a problem; components of the constraints are counted from 0.
-OBJECTIVE = -1
 
 
 class Written(Asked):
@@ -154,12 +148,8 @@ class Rows:
         self.low, self.high = problem.box.normal_signs(cert.x)
         if problem.system is not None:  # normals that are not stated are not qualified
             self.low, self.high = self.low & (cert.normal < 0), self.high & (cert.normal > 0)
-        side, places = np.nonzero([self.low, self.high])
-        self.normals = np.zeros((places.size, cert.x.size))
-        self.normals[np.arange(places.size), places] = 2.0 * side - 1.0
         #: What is added to every combination: a subgradient of the term; or a normal, chosen anew.
         self.fixed: Vector | None = getattr(cert, "subgradient", None)
-        self.most = mean_length(np.where(self.owners == OBJECTIVE, 0.0, self.weights), self.stored)
 
     def ask(self, i: int, y: Vector) -> Vector:
         """Return a row: a gradient at a point."""
@@ -180,33 +170,6 @@ class Rows:
             total = up(math.fsum(weights.tolist()))
         return up(up(mean * total) / rounding.sum_lower(weights[owners == OBJECTIVE]))
 
-    def bound(
-        self, rows: Matrix, owners: Indices, known: Vector | None = None
-    ) -> tuple[float, Vector]:
-        """Return the bound for known weights, or for better ones without larger multipliers."""
-        best = math.inf, np.zeros(len(rows))
-        if known is not None:
-            best = self.length(rows, owners, known), known
-        of_f = owners == OBJECTIVE
-        hull = rows[of_f] if self.fixed is None else rows[of_f] + self.fixed
-        cone = np.concatenate([rows[~of_f], self.normals]) if self.fixed is None else rows[~of_f]
-        if not of_f.any():
-            return best
-        a, b = self.problem.propose(hull, cone)
-        weights = np.zeros(len(rows))
-        weights[of_f], weights[~of_f] = np.maximum(a, 0.0), np.maximum(b[: (~of_f).sum()], 0.0)
-        most = weights[of_f].max()
-        if not (most > 0 and np.isfinite(weights).all()):  # what is proposed may be anything
-            return best
-        with np.errstate(over="ignore", invalid="ignore"):
-            weights /= most
-            weights /= math.fsum(weights[of_f].tolist())
-            used = float(weights[~of_f] @ np.linalg.norm(rows[~of_f], axis=1))
-        if used <= MORE_WEIGHT * self.most + self.cert.eps:
-            length = self.length(rows, owners, weights)
-            best = (length, weights) if length < best[0] else best
-        return best
-
     def scale(self, rows: Matrix) -> float:
         """Return the mean length of rows; of multipliers that cancel each other no more counts than
         what qualified constraints may need."""
@@ -214,13 +177,6 @@ class Rows:
         own = rows[of_f] if self.fixed is None else rows[of_f] + self.fixed
         mean, rest = mean_length(self.weights[of_f], own), self.weights[~of_f]
         return mean + min(mean_length(rest, rows[~of_f]), mean / multipliers.DEGENERATE)
-
-    def heaviest(self, i: int) -> list[tuple[Vector, Vector]]:
-        """Return the points on which a claim rests most, with the gradients of one function."""
-        own = np.flatnonzero(self.owners == i)
-        shares = self.weights[own] * rounding.norms_upper(self.stored[own])
-        order = own[np.argsort(-shares, kind="stable")]
-        return [(self.points[j], self.sign[i] * self.stored[j]) for j in order]
 
 
 def _used(points: Matrix, gradients: Matrix, weights: Vector) -> tuple[Matrix, Matrix, Vector]:
@@ -340,46 +296,7 @@ def _check_gradients(
     found.add("bound", within, f"recomputed eps {found.eps:.6g}, claimed {cert.eps:.6g}")
     if not found.ok or (isinstance(problem.f, Written) and (rows.owners == OBJECTIVE).all()):
         return 0.0
-    wide = cert.delta >= problem.f.smallest_ball(cert.x)
-    if not (wide and has_room(cert.x, cert.delta, problem.box)):
-        words = f"a ball of radius {cert.delta:g} has too few floats to look beside the points"
-        found.add("kinks", False, words + ", and a black box does not say where its kinks are")
-        return 0.0
-    step = _check_values(found, rows, seed) if check_values else 0.0
-    if not found.ok:
-        return step
-    goal = limit - share + CURVED * mean
-    place = Neighbourhood(cert.x, cert.delta, problem.box, step)
-    near = resample(rows.ask, place, rows.points, rows.owners, rows.weights, rows.bound, goal, seed)
-    words = f"eps {near + share:.6g} with every point displaced a little"
-    words += "" if near <= goal else ": one sits on a kink, where gradients mean nothing"
-    if not found.add("kinks", near <= goal, words):
-        found.eps = max(found.eps, near + share)
-    return step
-
-
-def _check_values(found: Verification, rows: Rows, seed: int) -> Vector | float:
-    """Compare values with the gradients of every function; return what all of them resolve."""
-    cert, problem = rows.cert, rows.problem
-    step: Vector | float = 0.0
-    for i in sorted(set(rows.owners.tolist())):
-        f = problem.function(i)
-        if not f.has_value:
-            continue
-        try:
-            looked = Differences(f, cert.x, cert.delta, problem.box, seed)
-            step = np.maximum(step, looked.resolution(rows.heaviest(i)))
-        except errors.ContradictedError as failure:
-            name = "f" if i == OBJECTIVE else problem.system.name(i)
-            found.add("values", False, f"{failure} of {name}; look with gs.check_gradient")
-            return step
-        except errors.GoldsteinError as failure:
-            found.add("resolution", False, str(failure))
-            return step
-    if np.any(step):
-        said = f"differences of values agree, and resolve steps of {np.max(step):.2g}"
-        found.add("values", True, said)
-    return step
+    return look_beside(found, rows, limit - share + CURVED * mean, share, seed, check_values)
 
 
 __all__ = ["OBJECTIVE", "Problem", "Propose", "Rows", "Written", "asked", "check", "check_layout"]

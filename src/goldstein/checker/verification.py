@@ -47,6 +47,13 @@ class Verification:
         self.checks.append(Check(name, bool(ok), message))
         return bool(ok)
 
+    def conclude(self, claimed: str) -> Verification:
+        """A claim that passed all checks is certified; it may state less."""
+        self.label = "certified" if self.ok else self.label
+        supported = claimed in ("certified", "conditional", "estimated")
+        self.add("label", supported, f"claimed {claimed}, this check proves {self.label}")
+        return self
+
     def __bool__(self) -> bool:
         return self.ok
 

@@ -10,6 +10,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from goldstein.certificates.kkt import LISTED, KKTCertificate, residual_upper
 from goldstein.checker.arrays import Mask, Matrix, Vector
+from goldstein.checker.blackbox.beside import rebound
 from goldstein.checker.blackbox.perturbed import Neighbourhood, radius, resample
 from goldstein.checker.blackbox.qualification import CLOSE, qualification
 from goldstein.checker.constrained.box import best_normal
@@ -292,7 +294,8 @@ class Around:
 
         try:
             near = resample(
-                ask, self.place, used.points, used.owners, used.weights, used.bound,
+                ask, self.place, used.points, used.owners, used.weights,
+                partial(rebound, used),
                 certificate.eps + slack, self.seed + 1,
             )  # fmt: skip
         except OutOfCalls:  # nobody has looked

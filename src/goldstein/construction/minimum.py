@@ -286,7 +286,7 @@ class MinimumSearch:
     def at(self, reach: float) -> Found | None:
         """Return what is shown on a ball, with the sharpness that makes it grow most."""
         try:
-            region, box = Region.inside(self.box, self.y, reach), self.box
+            region, box = Region(self.y, reach, self.box), self.box
             supports = bent(self.program, region, self.supports)
             plain = minorant(self.program, self.y, reach, supports, (), box)
             sharp = self._sharp(region, supports, plain) if math.isfinite(reach) else []
@@ -345,7 +345,7 @@ class MinimumSearch:
     def convexity(self, reach: float) -> float | None:
         """Return a number c >= 0 such that f - c/2 |z|^2 is convex on a ball; None for none."""
         try:
-            run = Pass(self.program, Region.inside(self.box, self.y, reach))
+            run = Pass(self.program, Region(self.y, reach, self.box))
             total, _ = run.backward(self.program.last, _ONE)
             c = _below(total)
             return c if c >= 0 and convexity(self.program, self.y, reach, c, self.box) else None

@@ -13,8 +13,8 @@ from goldstein.certificates.minimum import MinimumCertificate, Refutation
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.near import ExactProblem, exact_problem
 from goldstein.checker.function import Asked
-from goldstein.checker.lower import certain_fall
 from goldstein.checker.minimum.feasible import Feasible
+from goldstein.checker.minimum.lower import certain_fall
 from goldstein.checker.rationals import to_fractions
 from goldstein.construction.cases import with_cases
 from goldstein.construction.faces import prove_box

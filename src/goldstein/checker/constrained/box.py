@@ -32,7 +32,8 @@ class Box:
         """Coordinates that cannot move."""
         return self.lower == self.upper
 
-    def contains(self, points: NDArray[np.float64]) -> bool:
+    def contains(self, points: NDArray[Any]) -> bool:
+        """Are all points inside? Rationals are compared exactly."""
         return bool(((points >= self.lower) & (points <= self.upper)).all())
 
     def clip(self, point: Vector, margin: float | Vector = 0.0) -> Vector:

@@ -64,8 +64,7 @@ class ExactProblem:
         fits = check_signs(found, cert, system, box)
         if not (found.add("sizes", sizes, "those of x") and fits):
             return
-        inside = all(l <= q <= u for q, l, u in zip(y, box.lower.tolist(), box.upper.tolist()))
-        inside = inside and box.contains(cert.x)  # comparisons of rationals with floats are exact
+        inside = box.contains(np.array(y, dtype=object)) and box.contains(cert.x)
         found.add("bounds", inside, "x and pivot inside" if inside else "x or the pivot is outside")
         for i, part in enumerate(self.parts):
             low, high = point_at(part, y).between()

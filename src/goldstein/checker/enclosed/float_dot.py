@@ -1,32 +1,25 @@
 """Long inner products as exact rationals, without an integer per entry.
 
-A float64 number is an integer of 53 bits times a power of two. Products of halves of such integers
-fit into 64 bits; they are cut into digits of 27 bits, which are added up separately for every
-exponent. Nothing is ever rounded.
+A product of two floats is the sum of two floats. Of all of these the leading digits are summed, so
+few that nothing is rounded; then those of what is left (Rump, Ogita, Oishi, SIAM J. Sci. Comput.
+31, 2008: with 2^M > n + 1 and all terms at most 2^-M s, s a power of two, (s + p) - s has the
+digits of p from 2^-53 s on, and sums of n such numbers are exact, in any order).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
 from goldstein.checker.errors import InputError
 from goldstein.checker.rationals import exact_dot, nearest_float
-
-Integers = NDArray[np.int64]
-
-_DIGIT = 27
-_MASK = 2**_DIGIT - 1
-
-#: Terms at a time. Far fewer than 2^26, so that float64 sums of their digits are exact; so few that
-#: what is computed for them stays in the cache.
-_MOST_TERMS = 2048
+from goldstein.checker.rounding import product_error
 
 
 def float_dot(left: Vector, right: Vector) -> Fraction:
@@ -39,46 +32,19 @@ def float_dot(left: Vector, right: Vector) -> Fraction:
     """
     if left.shape != right.shape:
         raise InputError(f"got vectors of shapes {left.shape} and {right.shape}, expected equal.")
-    if not (np.isfinite(left).all() and np.isfinite(right).all()):
-        raise InputError(
-            "got a NaN or an infinity, expected finite numbers; exact arithmetic needs them."
-        )
-    used = np.flatnonzero((left != 0) & (right != 0))
-    total = Fraction(0)
-    for start in range(0, used.size, _MOST_TERMS):
-        some = used[start : start + _MOST_TERMS]
-        total += _short_dot(left[some], right[some])
+    with np.errstate(all="ignore"):
+        product = left * right
+        safe = np.abs(product).sum() < 2.0**1000  # so no sum overflows
+    error = product_error(left, right, product)
+    if not (safe and np.isfinite(error).all()):
+        return exact_dot(left, right)
+    total, rest = Fraction(0), np.concatenate([product, error])
+    while rest.any():
+        top = math.frexp(np.abs(rest).max())[1] + rest.size.bit_length() + 1
+        part = (math.ldexp(1.0, top) + rest) - math.ldexp(1.0, top)
+        total += Fraction(float(part.sum()))
+        rest = rest - part
     return total
-
-
-def _short_dot(left: Vector, right: Vector) -> Fraction:
-    high_a, low_a, exponent_a = _halves(left)
-    high_b, low_b, exponent_b = _halves(right)
-    # With B = 2^27 the product is high_a high_b B^2 + (mixed terms) B + low_a low_b; high parts are
-    # at most 2^26 in size and low parts less than 2^27, so that no sum here reaches 2^56.
-    lowest = low_a * low_b
-    middle = high_a * low_b + low_a * high_b + (lowest >> _DIGIT)
-    top = high_a * high_b + (middle >> _DIGIT)
-    digits = (lowest & _MASK, middle & _MASK, top & _MASK, top >> _DIGIT)
-    exponent = exponent_a + exponent_b
-    least = int(exponent.min())
-    sums = [
-        np.bincount(exponent - least, weights=digit.astype(np.float64)).tolist() for digit in digits
-    ]
-    value = 0
-    for parts in zip(*(reversed(part) for part in sums), strict=True):
-        here = sum(int(part) << (_DIGIT * place) for place, part in enumerate(parts))
-        value = (value << 1) + here
-    # Both mantissas were scaled by 2^53.
-    power = least - 106
-    return Fraction(value << power) if power >= 0 else Fraction(value, 1 << -power)
-
-
-def _halves(values: Vector) -> tuple[Integers, Integers, NDArray[np.intp]]:
-    """Return (high, low, e) with values = (high 2^27 + low) 2^(e - 53) and 0 <= low < 2^27."""
-    mantissa, exponent = np.frexp(values)
-    whole = (mantissa * 2.0**53).astype(np.int64)
-    return whole >> _DIGIT, whole & _MASK, exponent.astype(np.intp)
 
 
 def row_products(rows: Any, vector: Vector | Sequence[Fraction]) -> list[Fraction]:

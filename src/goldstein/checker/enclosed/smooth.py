@@ -63,7 +63,7 @@ def _numbers(u: Any, *values: int) -> Any:
     return type(u).of(list(values))
 
 
-def _hypotenuse(u: Any) -> Any:
+def hypotenuse(u: Any) -> Any:
     return (u * u + _numbers(u, 1)).root()
 
 
@@ -109,8 +109,8 @@ FUNCTIONS: dict[str, Function] = {
             lambda q: 1 / q if q else None, "nonzero", lambda u: u.reciprocal(),
         ),
         Function(
-            "pseudo_huber", lambda u: u * _hypotenuse(u).reciprocal(), _at(0, 0),
-            value=lambda u: u * u * (_hypotenuse(u) + 1.0).reciprocal(),  # nothing cancels
+            "pseudo_huber", lambda u: u * hypotenuse(u).reciprocal(), _at(0, 0),
+            value=lambda u: u * u * (hypotenuse(u) + 1.0).reciprocal(),  # nothing cancels
         ),
     )
 }  # fmt: skip

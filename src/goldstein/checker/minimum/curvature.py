@@ -20,6 +20,7 @@ A rule of a kind of node is one entry in `RULES`; nodes without one are refused 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -31,6 +32,7 @@ from scipy import sparse
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.enclosed.arrays import Enclosure
+from goldstein.checker.enclosed.smooth import FUNCTIONS, hypotenuse
 from goldstein.checker.errors import NotCertifiableError
 from goldstein.checker.exact import Exact
 from goldstein.checker.minimum.spans import Span, over, plus, power_sum, product, times
@@ -43,51 +45,6 @@ MOST = 3 * 10**7
 
 #: Matrices with so few entries are dense here.
 SMALL = 2**20
-
-
-class Slopes:
-    """Rows of gradients, one for each entry: midpoints and radii."""
-
-    def __init__(self, mid: Matrix, rad: Matrix) -> None:
-        self.mid, self.rad = mid, rad
-
-    def __getitem__(self, index: Any) -> Slopes:
-        return Slopes(self.mid[index], self.rad[index])
-
-    @property
-    @np.errstate(all="ignore")
-    def size(self) -> Matrix:
-        """Bounds of the absolute values."""
-        return np.where(self.rad > 0, plus(np.abs(self.mid), self.rad, np.inf), np.abs(self.mid))
-
-    @property
-    def span(self) -> Span:
-        return Span(plus(self.mid, -self.rad, -np.inf), plus(self.mid, self.rad, np.inf))
-
-    @classmethod
-    @np.errstate(all="ignore")
-    def of(cls, span: Span) -> Slopes:
-        mid = np.where(np.isfinite(span.lo) & np.isfinite(span.hi), span.lo / 2 + span.hi / 2, 0.0)
-        up, down = plus(span.hi, -mid, np.inf), plus(mid, -span.lo, np.inf)
-        return cls(mid, np.maximum(up, down))
-
-    @np.errstate(all="ignore")
-    def through(self, matrix: Any) -> Slopes:
-        """Return a sparse matrix times the rows."""
-        infinite = ~np.isfinite(self.rad)
-        mid, error = product(matrix, self.mid)
-        rad = plus(_up_product(abs(matrix), np.where(infinite, 0.0, self.rad)), error, np.inf)
-        wide = (abs(matrix) @ infinite.astype(float)) > 0
-        return Slopes(mid, np.where(wide, np.inf, rad))
-
-    def scaled(self, factor: Span) -> Slopes:
-        """Return each row times an interval."""
-        one = factor.lo == factor.hi
-        if one.all() and not self.rad.any():
-            mid = self.mid * factor.lo[:, None]
-            low, high = (times(self.mid, factor.lo[:, None], e) for e in (-np.inf, np.inf))
-            return Slopes(mid, np.where(low == high, 0.0, np.maximum(high - mid, mid - low)))
-        return Slopes.of(self.span * factor[:, None])
 
 
 def _up_product(a: Any, b: Any) -> Any:
@@ -109,38 +66,32 @@ def row_sums(node: Any) -> Any:
 
 @dataclass
 class Region:
-    """The points z with |z - y| <= radius and lower <= z <= upper; a radius may be infinite."""
+    """The points z with |z - y| <= radius inside bounds, if any; a radius may be infinite."""
 
     y: Sequence[Any]
     radius: float
-    lower: Vector | None = None
-    upper: Vector | None = None
+    box: Any = None
 
     def __post_init__(self) -> None:
         self.y = to_fractions(self.y)
         self.at = Span.of(self.y)
         self.span = self.at + Span(np.full(len(self.y), -self.radius), self.radius)
-        if self.lower is not None and self.upper is not None:
-            self.span = self.span.meet(Span(self.lower, self.upper))
-
-    @classmethod
-    def inside(cls, box: Any, y: Sequence[Any], radius: float) -> Region:
-        """Return a ball, or its part inside bounds."""
-        return cls(y, radius) if box is None else cls(y, radius, box.lower, box.upper)
+        if self.box is not None:
+            self.span = self.span.meet(Span(self.box.lower, self.box.upper))
 
     @property
     def everywhere(self) -> bool:
-        """Does the ball contain all points between lower and upper?"""
-        if np.isinf(self.radius) or self.lower is None or self.upper is None:
-            return bool(np.isinf(self.radius))
-        if not np.isfinite([self.lower, self.upper]).all():
+        """Does the ball contain all points inside the bounds?"""
+        if math.isinf(self.radius) or self.box is None:
+            return math.isinf(self.radius)
+        ends = np.array([self.box.lower, self.box.upper])
+        if not np.isfinite(ends).all():
             return False
-        ends = zip(self.y, self.lower.tolist(), self.upper.tolist())
-        far = sum(max(q - Fraction(low), Fraction(high) - q) ** 2 for q, low, high in ends)
+        far = sum(max(q - Fraction(a), Fraction(b) - q) ** 2 for q, (a, b) in zip(self.y, ends.T))
         return far <= Fraction(self.radius) ** 2
 
     @np.errstate(all="ignore")
-    def reach(self, slopes: Slopes) -> Vector:
+    def reach(self, slopes: Span) -> Vector:
         """Return bounds of |g.(z - y)| for rows g and all points z."""
         size, sides = slopes.size, (self.span + -self.at).size
         wide = _up_product(
@@ -165,49 +116,39 @@ class Curvature:
         self.convex = True
 
     @np.errstate(all="ignore")
-    def add(self, c: Vector, rows: Slopes) -> None:
+    def add(self, c: Vector, rows: Span) -> None:
         """Add lower bounds of the sum of c g g' over rows g: m + error, |error| <= e.
 
         c g g' >= c m m' - |c| diag(row sums of |m|e' + e|m|' + ee'); for c >= 0 also >= 0.
         """
-        used = (c != 0) & (rows.mid.any(axis=1) | rows.rad.any(axis=1))
-        blurred = np.abs(rows.mid).max(axis=1) < 4 * rows.rad.sum(axis=1)
-        used &= (c < 0) | (np.isfinite(c) & ~blurred)
-        c, rows = c[used], rows[used]
+        mid, rad = rows.mid, rows.rad
+        blurred = np.abs(mid).max(axis=1) < 4 * rad.sum(axis=1)
+        used = (c != 0) & rows.size.any(axis=1) & ((c < 0) | (np.isfinite(c) & ~blurred))
+        c, mid, e = c[used], mid[used], rad[used]
         self.convex &= not (c < 0).any()
-        if not np.isfinite(c).all() or np.isinf(rows.rad).any():
+        if not np.isfinite(c).all() or np.isinf(e).any():
             raise NotCertifiableError("the curvature is not bounded from below.")
-        size, e = np.abs(rows.mid), rows.rad
+        size = np.abs(mid)
         wide = size * e.sum(axis=1)[:, None] + e * (size + e).sum(axis=1)[:, None]
-        scaled = rows.mid * c[:, None]
-        rounded = times(rows.mid, c[:, None], -np.inf) != times(rows.mid, c[:, None], np.inf)
-        more = np.where(rounded, np.abs(scaled) * 2.0**-52, 0.0)
-        mid, error = product(rows.mid.T, scaled)
-        error = error + size.T @ more + np.where(mid == mid.T, 0.0, np.abs(mid) * 2.0**-52)
-        self._sum((mid + mid.T) / 2, error, np.abs(c) @ wide)
+        total, error = _outer(mid, mid, c)
+        error = error + np.where(total == total.T, 0.0, np.abs(total) * 2.0**-52)
+        self._sum((total + total.T) / 2, error, np.abs(c) @ wide)
 
     @np.errstate(all="ignore")
-    def add_product(self, alpha: Span, a: Slopes, b: Slopes) -> None:
+    def add_product(self, alpha: Span, a: Span, b: Span) -> None:
         """Add lower bounds of the sum of alpha (a b' + b a'), by midpoints and radii of each."""
-        mid = np.where(np.isfinite(alpha.lo + alpha.hi), alpha.lo / 2 + alpha.hi / 2, 0.0)
-        rad = np.maximum(plus(alpha.hi, -mid, np.inf), plus(mid, -alpha.lo, np.inf))
-        used = (alpha.size > 0) & (a.size.any(axis=1) & b.size.any(axis=1))
-        mid, rad, a, b = mid[used], rad[used], a[used], b[used]
+        used = (alpha.size > 0) & a.size.any(axis=1) & b.size.any(axis=1)
+        alpha, a, b = alpha[used], a[used], b[used]
         self.convex &= not used.any()
-        for part in (rad, a.rad, b.rad):
-            if np.isinf(part).any():
-                raise NotCertifiableError("the curvature of a product is not bounded from below.")
-        p, q, e, f = np.abs(a.mid), np.abs(b.mid), a.rad, b.rad
-        size = (np.abs(mid) + rad)[:, None]
+        (c, rad), (m, e), (n, f) = ((part.mid, part.rad) for part in (alpha, a, b))
+        if any(np.isinf(part).any() for part in (rad, e, f)):
+            raise NotCertifiableError("the curvature of a product is not bounded from below.")
+        p, q, size = np.abs(m), np.abs(n), (np.abs(c) + rad)[:, None]
         # |a b' + b a'| <= p q' + q p'; its errors are at most p f' + e (q + f)', and transposed.
-        wide = rad[:, None] * (p * q.sum(axis=1)[:, None] + q * p.sum(axis=1)[:, None])
-        for u, v in ((p, f), (e, q + f)):
-            wide = wide + size * (u * v.sum(axis=1)[:, None] + v * u.sum(axis=1)[:, None])
-        scaled = b.mid * mid[:, None]
-        rounded = times(b.mid, mid[:, None], -np.inf) != times(b.mid, mid[:, None], np.inf)
-        more = np.where(rounded, np.abs(scaled) * 2.0**-52, 0.0)
-        half, error = product(a.mid.T, scaled)
-        error = error + p.T @ more
+        wide = np.zeros_like(p)
+        for factor, u, v in ((rad[:, None], p, q), (size, p, f), (size, e, q + f)):
+            wide += factor * (u * v.sum(axis=1)[:, None] + v * u.sum(axis=1)[:, None])
+        half, error = _outer(m, n, c)
         self._sum(half + half.T, error + error.T, wide.sum(axis=0))
 
     def subtract(self, c: float) -> None:
@@ -224,13 +165,23 @@ class Curvature:
         self.matrix = total
         self.slack = np.where(new > 0, (self.slack + new) * (1.0 + 2.0**-50), self.slack)
 
+    def at_least(self, least: float) -> bool:
+        """Is it certainly at least so many times the identity?"""
+        return at_least(self.lower, least) or (least == 0 and self.convex)
+
     @property
     def lower(self) -> Matrix:
         """A matrix that is certainly below."""
         out = self.matrix.copy()
-        diagonal = plus(np.diag(out), -self.slack, -np.inf)
-        np.fill_diagonal(out, diagonal)
+        np.fill_diagonal(out, plus(np.diag(out), -self.slack, -np.inf))
         return out
+
+
+def _outer(a: Matrix, b: Matrix, c: Vector) -> tuple[Matrix, Matrix]:
+    """Return the sum of c a b' over rows, and a bound of its error."""
+    scaled, down, up = b * c[:, None], *(times(b, c[:, None], end) for end in (-np.inf, np.inf))
+    total, error = product(a.T, scaled)
+    return total, error + np.abs(a).T @ np.where(down == up, 0.0, np.abs(scaled) * 2.0**-52)
 
 
 def at_least(M: Matrix, lam: float = 0.0) -> bool:
@@ -263,7 +214,7 @@ def _semidefinite(M: Matrix, lam: Fraction) -> bool:
     while a:
         k = max(range(len(a)), key=lambda i: a[i][i])
         if a[k][k] <= 0:
-            return all(a[i][i] == 0 for i in range(len(a))) and not any(any(row) for row in a)
+            return not any(any(row) for row in a)
         top, pivot = a[k], a[k][k]
         rest = [i for i in range(len(a)) if i != k]
         a = [[a[i][j] - top[i] * top[j] / pivot for j in rest] for i in rest]
@@ -293,8 +244,8 @@ class Pass:
             raise NotCertifiableError("the function is too large for its curvature.")
         d = program.dim
         self.values: list[Span] = [region.span]
-        self.slopes: list[Slopes] = [Slopes(np.eye(d), np.zeros((d, d)))]
-        point = Region(region.y, 0.0) if region.radius or region.lower is not None else None
+        self.slopes: list[Span] = [Span(np.eye(d))]
+        point = Region(region.y, 0.0) if region.radius or region.box is not None else None
         #: The same at y alone.
         self.here: Pass = self if point is None else Pass(program, point, supports)
         for k, node in enumerate(program.nodes[1:], 1):
@@ -311,7 +262,7 @@ class Pass:
         """Return what contains a node's numbers and those of its substitute, or these alone."""
         return held if self.alone else without.hull(held)
 
-    def arguments(self, node: nodes.Node) -> list[tuple[Span, Slopes]]:
+    def arguments(self, node: nodes.Node) -> list[tuple[Span, Span]]:
         return [(self.values[a], self.slopes[a]) for a in node.of]
 
     def exactly(self, k: int) -> list[Fraction]:
@@ -354,7 +305,7 @@ class AffineRule:
         rows = node.rows
         return rows.toarray() if np.prod(rows.shape) <= SMALL else rows
 
-    def forward(self, run: Pass, k: int, node: Any) -> tuple[Span, Slopes]:
+    def forward(self, run: Pass, k: int, node: Any) -> tuple[Span, Span]:
         ((u, g),) = run.arguments(node)
         rows = self.matrix(node)
         value, slopes = u.through(rows), g.through(rows)
@@ -362,7 +313,7 @@ class AffineRule:
             value = value + Span(node.offset)
         if node.divisor is not None:
             value = value.over(node.divisor)
-            slopes = Slopes.of(slopes.span.over(node.divisor[:, None]))
+            slopes = slopes.over(node.divisor[:, None])
         return value, slopes
 
     def backward(self, run: Pass, k: int, node: Any, alpha: Span, out: Curvature) -> list[Span]:
@@ -373,10 +324,10 @@ class AffineRule:
 class AddRule:
     """The sum of the arguments: nothing is added."""
 
-    def forward(self, run: Pass, k: int, node: Any) -> tuple[Span, Slopes]:
+    def forward(self, run: Pass, k: int, node: Any) -> tuple[Span, Span]:
         (value, slopes), *more = run.arguments(node)
         for u, g in more:
-            value, slopes = value + u, Slopes.of(slopes.span + g.span)
+            value, slopes = value + u, slopes + g
         return value, slopes
 
     def backward(self, run: Pass, k: int, node: Any, alpha: Span, out: Curvature) -> list[Span]:
@@ -391,7 +342,7 @@ class PiecewiseRule:
     rationals: it is not if (u(y) - t)^2 >= r^2 |g|^2, and the interval then ends at t.
     """
 
-    def forward(self, run: Pass, k: int, node: Any) -> tuple[Span, Slopes]:
+    def forward(self, run: Pass, k: int, node: Any) -> tuple[Span, Span]:
         ((u, g),) = run.arguments(node)
         u = run.values[node.of[0]] = self._touching(run, node, u, g)
         value = self.over_pieces(node, u, node.pieces)
@@ -400,7 +351,7 @@ class PiecewiseRule:
         if held is not None:
             value = run.both(value, held.value(u)).where(held.mask, value)
             slope = run.both(slope, held.slope(u)).where(held.mask, slope)
-        return value, g.scaled(slope)
+        return value, g * slope[:, None]
 
     @staticmethod
     def over_pieces(node: Any, u: Span, table: Any) -> Span:
@@ -430,7 +381,7 @@ class PiecewiseRule:
                 found.append((t, jump, (u.lo < near.hi) & (u.hi > near.lo)))
         return found
 
-    def _touching(self, run: Pass, node: Any, u: Span, g: Slopes) -> Span:
+    def _touching(self, run: Pass, node: Any, u: Span, g: Span) -> Span:
         (arg,) = node.of
         region, lo, hi = run.region, u.lo.copy(), u.hi.copy()
         if not (run.program.affine[arg] and run.program.is_small()) or np.isinf(region.radius):
@@ -438,10 +389,10 @@ class PiecewiseRule:
         exact, width = None, hi - lo
         for t, _, inside in self.kinks(node, u):
             close = np.minimum(np.abs(lo - float(t)), np.abs(hi - float(t))) <= 1e-9 * width
-            for i in np.flatnonzero(inside & close & ~g.rad.any(axis=1)).tolist():
+            for i in np.flatnonzero(inside & close & (g.lo == g.hi).all(axis=1)).tolist():
                 exact = exact or run.exactly(arg)
                 gap = exact[i] - t
-                steep = sum((Fraction(v) ** 2 for v in g.mid[i].tolist()), Fraction(0))
+                steep = sum((Fraction(v) ** 2 for v in g.lo[i].tolist()), Fraction(0))
                 if gap * gap >= Fraction(region.radius) ** 2 * steep and Fraction(float(t)) == t:
                     lo[i] = max(lo[i], float(t)) if gap >= 0 else lo[i]
                     hi[i] = min(hi[i], float(t)) if gap <= 0 else hi[i]
@@ -466,10 +417,10 @@ class PiecewiseRule:
 class SmoothRule:
     """phi(u), smooth: alpha phi'' gg' is added."""
 
-    def forward(self, run: Pass, k: int, node: Any) -> tuple[Span, Slopes]:
+    def forward(self, run: Pass, k: int, node: Any) -> tuple[Span, Span]:
         ((u, g),) = run.arguments(node)
         value, slope, _ = self._curve(node)
-        return value(u), g.scaled(slope(u))
+        return value(u), g * slope(u)[:, None]
 
     def backward(self, run: Pass, k: int, node: Any, alpha: Span, out: Curvature) -> list[Span]:
         ((u, g),) = run.arguments(node)
@@ -497,28 +448,26 @@ class ProductRule:
         left, right = (b * n + i) * node.inner + p, (b * node.inner + p) * m + j
         return left, right, (b * n + i) * m + j
 
-    def forward(self, run: Pass, k: int, node: Any) -> tuple[Span, Slopes]:
+    def forward(self, run: Pass, k: int, node: Any) -> tuple[Span, Span]:
         (u, g), (v, h) = run.arguments(node)
         left, right, place = self.terms(node)
         if left.size * run.program.dim > MOST:
             raise NotCertifiableError("a product is too large for its curvature.")
         ones = summing(place, node.size)
-        parts = g[left].scaled(v[right]).span + h[right].scaled(u[left]).span
+        parts = g[left] * v[right][:, None] + h[right] * u[left][:, None]
         value = u[left] * v[right]
         if node.of[0] == node.of[1]:
             square = (left == right) & (value.lo < 0)
             value = Span(np.where(square, 0.0, value.lo), value.hi)
-        return value.through(ones), Slopes.of(parts).through(ones)
+        return value.through(ones), parts.through(ones)
 
     def backward(self, run: Pass, k: int, node: Any, alpha: Span, out: Curvature) -> list[Span]:
         (u, g), (v, h) = run.arguments(node)
         left, right, place = self.terms(node)
         each = alpha[place]
-        same = np.zeros(left.size, bool)
-        if node.of[0] == node.of[1]:
-            same |= left == right
         a, b = g[left], h[right]
-        same |= ~(a.rad.any(axis=1) | b.rad.any(axis=1)) & (a.mid == b.mid).all(axis=1)
+        same = ((a.lo == a.hi) & (b.lo == b.hi) & (a.lo == b.lo)).all(axis=1)
+        same |= (left == right) & (node.of[0] == node.of[1])
         out.add((each[same] + each[same]).lo, a[same])
         out.add_product(each[~same], a[~same], b[~same])
         sides = (left, v[right], node.sizes[0]), (right, u[left], node.sizes[1])
@@ -538,22 +487,21 @@ class MaxRule:
         at = node.rows(run.here.values[node.of[0]].lo)
         best = at.argmax(axis=1) + node.columns * np.arange(node.size)
         mine = np.repeat(best, node.columns)
-        far = run.region.reach(Slopes.of(g.span + -g[mine].span))
+        far = run.region.reach(g + -g[mine])
         here = run.here.values[node.of[0]]
         above = (here + -here[mine] + Span(-far, far)).hi
         keep = (u.hi > u.lo[mine]) & (above > 0)
         keep[best] = True
         return node.rows(keep)
 
-    def forward(self, run: Pass, k: int, node: Any) -> tuple[Span, Slopes]:
+    def forward(self, run: Pass, k: int, node: Any) -> tuple[Span, Span]:
         ((u, g),) = run.arguments(node)
         held, keep = run.supports.get(k), self.kept(run, node)
         value = Span(*(node.rows(end).max(axis=1) for end in (u.lo, u.hi)))
         shape = (node.size, node.columns, -1)
-        span, wide = g.span, ~keep.reshape(node.size, node.columns, 1)
-        lo = np.where(wide, np.inf, span.lo.reshape(shape)).min(axis=1)
-        hi = np.where(wide, -np.inf, span.hi.reshape(shape)).max(axis=1)
-        slopes = Slopes.of(Span(lo, hi))
+        wide = ~keep.reshape(node.size, node.columns, 1)
+        lo = np.where(wide, np.inf, g.lo.reshape(shape)).min(axis=1)
+        slopes = Span(lo, np.where(wide, -np.inf, g.hi.reshape(shape)).max(axis=1))
         return (value, slopes) if held is None else held.forward(run, node, value, slopes)
 
     def backward(self, run: Pass, k: int, node: Any, alpha: Span, out: Curvature) -> list[Span]:
@@ -572,19 +520,19 @@ class LogSumExpRule:
 
     diag(p) - pp' for weights p of sum 1, between 0 and I/2."""
 
-    def forward(self, run: Pass, k: int, node: Any) -> tuple[Span, Slopes]:
+    def forward(self, run: Pass, k: int, node: Any) -> tuple[Span, Span]:
         ((u, g),) = run.arguments(node)
         if run.here is run:  # at y: its own value and derivative
-            mid = u.lo / 2 + u.hi / 2
-            at = Enclosure(mid, np.maximum(plus(u.hi, -mid, np.inf), plus(mid, -u.lo, np.inf)))
+            at = Enclosure(u.mid, u.rad)
             (share,) = node.backward(Enclosure(np.ones(node.size)), [at], None)
-            slopes = g.scaled(Span(*share.ends())).through(row_sums(node))
+            slopes = (g * Span(*share.ends())[:, None]).through(row_sums(node))
             return Span(*node.value(at).ends()), slopes
         low, high = node.rows(u.lo).max(axis=1), node.rows(u.hi).max(axis=1)
         top = plus(high, np.nextafter(np.log(node.columns) * (1 + 2.0**-50), np.inf), np.inf)
-        span, shape = g.span, (node.size, node.columns, -1)
-        hull = Span(span.lo.reshape(shape).min(axis=1), span.hi.reshape(shape).max(axis=1))
-        return Span(low, top), Slopes.of(hull)
+        shape = (node.size, node.columns, -1)
+        return Span(low, top), Span(
+            g.lo.reshape(shape).min(axis=1), g.hi.reshape(shape).max(axis=1)
+        )
 
     def backward(self, run: Pass, k: int, node: Any, alpha: Span, out: Curvature) -> list[Span]:
         ((_, g),) = run.arguments(node)
@@ -597,10 +545,9 @@ class NormRule:
     """|u| of a row: alpha < 0 adds (alpha / |u|) sum g g'; refused where u may be 0."""
 
     def _length(self, node: Any, u: Span) -> Span:
-        low = np.where((u.lo <= 0) & (u.hi >= 0), 0.0, np.minimum(np.abs(u.lo), np.abs(u.hi)))
+        one = Span(u.least, u.size)
         if node.columns == 1:
-            return Span(low, u.size)
-        one = Span(low, u.size)
+            return one
         square = (one * one).through(row_sums(node))
         with np.errstate(all="ignore"):
             root = [np.sqrt(np.maximum(e, 0.0)) for e in (square.lo, square.hi)]
@@ -617,10 +564,10 @@ class NormRule:
         unit = Span(-np.ones(u.lo.size), 1.0)
         return (u * inverse).meet(unit).where(length.lo > 0, unit)
 
-    def forward(self, run: Pass, k: int, node: Any) -> tuple[Span, Slopes]:
+    def forward(self, run: Pass, k: int, node: Any) -> tuple[Span, Span]:
         ((u, g),) = run.arguments(node)
         held, value = run.supports.get(k), self._length(node, u)
-        slopes = g.scaled(self._weights(node, u)).through(row_sums(node))
+        slopes = (g * self._weights(node, u)[:, None]).through(row_sums(node))
         return (value, slopes) if held is None else held.forward(run, node, value, slopes)
 
     def backward(self, run: Pass, k: int, node: Any, alpha: Span, out: Curvature) -> list[Span]:
@@ -659,15 +606,14 @@ def rule_of(node: nodes.Node) -> Any:
 # --- smooth functions of one number: ranges of value, slope and second derivative -------------
 
 
-def _at_ends(low: Any, high: Any, function: Any) -> Span:
-    """Return the range of an increasing function between two arrays, which are finite."""
-    return Span(function(Enclosure(low)).ends()[0], function(Enclosure(high)).ends()[1])
+def _between(function: Any, u: Span) -> Span:
+    """Return the range of an increasing function on finite intervals."""
+    return Span(function(Enclosure(u.lo)).ends()[0], function(Enclosure(u.hi)).ends()[1])
 
 
 def _log(u: Span) -> Span:
     _require_positive(u)
-    high = np.where(np.isinf(u.hi), 1.0, u.hi)
-    found = _at_ends(u.lo, high, lambda e: e.balls("log"))
+    found = _between(Enclosure.log, Span(u.lo, np.where(np.isinf(u.hi), 1.0, u.hi)))
     return Span(found.lo, np.where(np.isinf(u.hi), np.inf, found.hi))
 
 
@@ -681,41 +627,33 @@ def _require_positive(u: Span) -> None:
         raise NotCertifiableError("the argument of log is not proved to be positive there.")
 
 
+def _cut(u: Span, most: float) -> Span:
+    return Span(np.clip(u.lo, -most, most), np.clip(u.hi, -most, most))
+
+
 def _exp(u: Span) -> Span:
-    low, high = np.maximum(u.lo, -700.0), np.minimum(u.hi, 700.0)
-    found = _at_ends(np.minimum(low, 700.0), np.maximum(high, -700.0), lambda e: e.balls("exp"))
+    found = _between(FUNCTIONS["exp"].enclosure, _cut(u, 700.0))
     lo = np.where(u.lo < -700.0, 0.0, np.maximum(found.lo, 0.0))
     return Span(lo, np.where(u.hi > 700.0, np.inf, found.hi))
 
 
-def _moduli(u: Span) -> tuple[Any, Any]:
-    low = np.where((u.lo <= 0) & (u.hi >= 0), 0.0, np.minimum(np.abs(u.lo), np.abs(u.hi)))
-    return np.minimum(low, 2.0**200), np.minimum(u.size, 2.0**200)
-
-
-def _hypotenuse(e: Enclosure) -> Enclosure:
-    return (e * e + 1.0).root()
-
-
 def _pseudo_huber(u: Span) -> Span:
-    found = _at_ends(*_moduli(u), lambda e: e * e * (_hypotenuse(e) + 1.0).reciprocal())
+    found = _between(FUNCTIONS["pseudo_huber"].value, _cut(Span(u.least, u.size), 2.0**200))
     return Span(np.maximum(found.lo, 0.0), np.where(u.size > 2.0**200, np.inf, found.hi))
 
 
 def _pseudo_huber_slope(u: Span) -> Span:
-    low, high = (np.clip(e, -(2.0**200), 2.0**200) for e in (u.lo, u.hi))
-    found = _at_ends(low, high, lambda e: e * _hypotenuse(e).reciprocal())
-    return found.meet(Span(np.full(u.lo.shape, -1.0), 1.0)).where(
-        u.size <= 2.0**200, Span(-1.0, 1.0)
-    )
+    unit = Span(np.full(u.lo.shape, -1.0), 1.0)
+    found = _between(FUNCTIONS["pseudo_huber"].slope, _cut(u, 2.0**200))
+    return found.meet(unit).where(u.size <= 2.0**200, unit)
 
 
 def _pseudo_huber_bend(u: Span) -> Span:
-    low, high = (_hypotenuse(Enclosure(e)).reciprocal() for e in _moduli(u))
+    size = _cut(Span(u.least, u.size), 2.0**200)
+    low, high = (hypotenuse(Enclosure(e)).reciprocal() for e in (size.lo, size.hi))
     least = np.maximum((high * high * high).ends()[0], 0.0)
-    return Span(
-        np.where(u.size > 2.0**200, 0.0, least), np.minimum((low * low * low).ends()[1], 1.0)
-    )
+    most = np.minimum((low * low * low).ends()[1], 1.0)
+    return Span(np.where(u.size > 2.0**200, 0.0, least), most)
 
 
 #: Value, slope and second derivative on intervals, by the name of the function.
@@ -725,4 +663,4 @@ CURVES: dict[str, tuple[Any, Any, Any]] = {
     "pseudo_huber": (_pseudo_huber, _pseudo_huber_slope, _pseudo_huber_bend),
 }
 
-__all__ = ["CURVES", "RULES", "Curvature", "Pass", "Region", "Slopes", "at_least"]
+__all__ = ["CURVES", "RULES", "Curvature", "Pass", "Region", "at_least"]

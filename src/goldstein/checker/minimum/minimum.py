@@ -30,7 +30,7 @@ import numpy as np
 from goldstein.checker.errors import GoldsteinError, NotCertifiableError
 from goldstein.checker.exact import Exact
 from goldstein.checker.minimum.cases import Cases
-from goldstein.checker.minimum.curvature import Curvature, Pass, Region, at_least
+from goldstein.checker.minimum.curvature import Curvature, Pass, Region
 from goldstein.checker.minimum.feasible import Feasible
 from goldstein.checker.minimum.spans import Span
 from goldstein.checker.minimum.supports import held, sharpened, slope_of_lines
@@ -89,8 +89,7 @@ class Minorant(NamedTuple):
 
     def show(self, growth: float) -> Shown:
         """State what a growth shows; refuse it where it is not proved."""
-        total = self.curvature
-        if not (at_least(total.lower, growth) or (growth == 0 and total.convex)):
+        if not self.curvature.at_least(growth):
             raise NotCertifiableError(f"the curvature is not proved to be at least {growth:g}.")
         return Shown(self.eps, self.loss, growth, self.reach)
 
@@ -99,7 +98,7 @@ def minorant(
     program: Program, y: Any, reach: float, supports: Any = (), sharp: Any = (), box: Any = None
 ) -> Minorant:
     """Derive the minorant of supports on the ball of radius `reach` around y, or refuse them."""
-    region, own = Region.inside(box, y, reach), held(program, supports, sharp)
+    region, own = Region(y, reach, box), held(program, supports, sharp)
     run = Pass(program, region, own)
     total, _ = run.backward(program.last, Span(np.ones(1)))
     alone = Pass(program, Region(y, 0.0), own, alone=True)
@@ -135,9 +134,8 @@ def rise(program: Program, y: Any, x: Any) -> Fraction:
 
 def convexity(program: Program, y: Any, reach: float, least: float, box: Any = None) -> bool:
     """Is f - least/2 |z|^2 convex on the ball of radius `reach` around y, or everywhere?"""
-    run = Pass(program, Region.inside(box, y, reach))
-    total, _ = run.backward(program.last, Span(np.ones(1)))
-    return at_least(total.lower, least) or (least == 0 and total.convex)
+    run = Pass(program, Region(y, reach, box))
+    return run.backward(program.last, Span(np.ones(1)))[0].at_least(least)
 
 
 class Claim(NamedTuple):
@@ -154,7 +152,7 @@ class Claim(NamedTuple):
     @property
     def everywhere(self) -> bool:
         """Does the ball contain all points inside the bounds?"""
-        return Region.inside(self.box, self.cert.exact_pivot, self.cert.reach).everywhere
+        return Region(self.cert.exact_pivot, self.cert.reach, self.box).everywhere
 
 
 def check(cert: Any, program: Program, problem: Any = None) -> Verification:
@@ -190,37 +188,22 @@ def check(cert: Any, program: Program, problem: Any = None) -> Verification:
     found.eps = shown.eps
     how = f"growth {cert.growth:.6g} on a ball of radius {cert.reach:.6g} around the pivot"
     found.add("curvature", True, f"{how}, {len(cert.supports)} supports")
-    found.add(
-        "bound", shown.eps <= cert.eps, f"recomputed eps {shown.eps:.6g}, claimed {cert.eps:.6g}"
-    )
+    words = f"recomputed eps {shown.eps:.6g}, claimed {cert.eps:.6g}"
+    found.add("bound", shown.eps <= cert.eps, words)
     _check_gap(found, cert, shown, rest)
     _check_flags(found, claim, shown)
     if cert.global_gap is not None:
         _check_cases(found, claim)
     _check_scope(found, claim, shown)
-    if found.ok:
-        found.label = "certified"
-    supported = cert.label in ("certified", "conditional", "estimated")
-    found.add("label", supported, f"claimed {cert.label}, this check proves {found.label}")
-    return found
+    return found.conclude(cert.label)
 
 
 def _unusable(cert: Any) -> str:
-    numbers = (
-        cert.delta,
-        cert.eps,
-        cert.gap,
-        cert.growth,
-        cert.violation,
-        cert.convexity or 0.0,
-        cert.within or 0.0,
-        cert.global_gap or 0.0,
-        cert.case_growth,
-    )
-    if not (np.isfinite(cert.x).all() and np.isfinite(numbers).all()):
+    positive = cert.delta, cert.eps, cert.gap, cert.violation, cert.within or 0.0
+    others = cert.growth, cert.convexity or 0.0, cert.global_gap or 0.0, cert.case_growth
+    if not all(np.isfinite(part).all() for part in (cert.x, positive, others)):
         return "an entry is not finite"
-    least = min(cert.delta, cert.eps, cert.gap, cert.violation, cert.within or 0.0)
-    if least < 0 or not cert.reach > 0:
+    if min(positive) < 0 or not cert.reach > 0:
         return "a radius, gap or bound is negative"
     return "" if cert.scope in SCOPES else f"there is no scope {cert.scope!r}"
 
@@ -231,14 +214,12 @@ def _check_place(found: Verification, cert: Any, program: Program, problem: Any)
     sizes = problem is not None and weights is not None
     sizes = sizes and weights.shape == (len(problem.parts) + program.dim,)
     sizes = sizes and {part.dim for part in problem.parts} <= {program.dim}
-    sizes = sizes and bool(np.isfinite(weights).all() and (weights >= 0).all())
+    sizes = sizes and bool((np.isfinite(weights) & (weights >= 0)).all())
     words = "one for every constraint and every variable, finite and not negative"
     if not found.add("penalties", sizes, words):
         return None
-    limits, box = Feasible(program, problem, weights), problem.box
-    inside = box.contains(cert.x) and all(
-        low <= q <= high for q, low, high in zip(y, box.lower.tolist(), box.upper.tolist())
-    )
+    limits = Feasible(program, problem, weights)
+    inside = all(map(problem.box.contains, (cert.x, np.array(y, dtype=object))))
     if not found.add("bounds", inside, "x and pivot inside" if inside else "x or pivot outside"):
         return None
     worst = limits.violation(cert.x.tolist())
@@ -253,15 +234,12 @@ def _check_place(found: Verification, cert: Any, program: Program, problem: Any)
 
 
 def _check_gap(found: Verification, cert: Any, shown: Shown, rest: Fraction) -> None:
-    gap = shown.gap
-    if gap is None:
+    if shown.gap is None:
         found.add("gap", False, "there is no finite gap: no growth, and eps is not 0")
         return
-    whole = max(gap + rest, Fraction(0))
-    found.add(
-        "gap", whole <= Fraction(cert.gap),
-        f"recomputed {fraction_upper(whole):.6g}, claimed {cert.gap:.6g}",
-    )  # fmt: skip
+    whole = max(shown.gap + rest, Fraction(0))
+    words = f"recomputed {fraction_upper(whole):.6g}, claimed {cert.gap:.6g}"
+    found.add("gap", whole <= Fraction(cert.gap), words)
 
 
 def _check_flags(found: Verification, claim: Claim, shown: Shown) -> None:
@@ -309,13 +287,11 @@ def _check_scope(found: Verification, claim: Claim, shown: Shown) -> None:
         how = (claim.everywhere or local or cases) and math.isinf(cert.radius)
         found.add("scope", how, "curved everywhere, or convex and strict, or by cases")
     else:
-        room = math.isinf(cert.reach) or (
-            math.isfinite(cert.radius)
-            and Fraction(cert.radius) + Fraction(cert.delta) <= Fraction(cert.reach)
-        )
-        found.add(
-            "scope", room and cert.radius >= 0, f"a ball of radius {cert.radius:.6g} around x"
-        )
+        room = math.isinf(cert.reach)
+        if not room and math.isfinite(cert.radius):
+            room = Fraction(cert.radius) + Fraction(cert.delta) <= Fraction(cert.reach)
+        words = f"a ball of radius {cert.radius:.6g} around x"
+        found.add("scope", room and cert.radius >= 0, words)
     if cert.convexity is not None:
         own = math.inf if everywhere else cert.reach
         try:
@@ -346,10 +322,8 @@ def slope_along(program: Program, y: Any, direction: Any) -> Fraction:
         args = [[point.value(a), moves[a]] for a in node.of]
         series = node.forward(args, piece)
         moves[k] = series[1] if len(series) > 1 else moves[node.of[0]] * point.enclosed(np.zeros(1))
-    found = moves[program.last]
-    if isinstance(found, Exact):
-        return found.fractions[0]
-    return Fraction(float(found.ends()[1][0]))
+    end = moves[program.last]
+    return end.fractions[0] if isinstance(end, Exact) else Fraction(float(end.ends()[1][0]))
 
 
 def _leaving(node: Any, piece: Any, ties: Any, move: Any) -> Any:
@@ -373,10 +347,8 @@ def check_refutation(cert: Any, program: Program, problem: Any = None) -> Verifi
     With bounds or constraints the point must be feasible, and nothing is said of slopes.
     """
     found = Verification(eps=math.inf, delta=math.inf, label="conditional")
-    usable = (
-        all(np.isfinite(a).all() for a in (cert.x, cert.point, cert.direction)) and cert.fall > 0
-    )
-    usable = usable and math.isfinite(cert.fall)
+    numbers = cert.x, cert.point, cert.direction, cert.fall
+    usable = all(np.isfinite(a).all() for a in numbers) and cert.fall > 0
     fits = program.dim == cert.x.size == cert.point.size == cert.direction.size
     if not found.add("numbers", usable and fits, "finite, a positive fall, as long as x"):
         return found
@@ -399,8 +371,7 @@ def check_refutation(cert: Any, program: Program, problem: Any = None) -> Verifi
     except GoldsteinError as failure:
         found.add("fall", False, str(failure))
         return found
-    if found.ok:
-        found.label = "refuted"
+    found.label = "refuted" if found.ok else found.label
     found.add("label", cert.label in ("refuted", "conditional"), f"claimed {cert.label}")
     return found
 

@@ -13,27 +13,14 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.rationals import fraction_upper
-from goldstein.checker.rounding import gamma
-
-#: Beyond these sizes the errors of products cannot be split off: they are rounded anyway.
-_SMALL, _LARGE = 2.0**-900, 2.0**480
-
-
-def _product_error(a: Any, b: Any, p: Any) -> Any:
-    """Return a b - p for p = fl(a b) (Dekker's splitting); nan where that is not exact."""
-    split = 2.0**27 + 1.0
-    ah, bh = split * a - (split * a - a), split * b - (split * b - b)
-    al, bl = a - ah, b - bh
-    error = al * bl - (((p - ah * bh) - al * bh) - ah * bl)
-    known = (np.abs(p) > _SMALL) & (np.abs(a) < _LARGE) & (np.abs(b) < _LARGE)
-    return np.where((a == 0) | (b == 0), 0.0, np.where(known, error, np.nan))
+from goldstein.checker.rounding import gamma, product_error
 
 
 @np.errstate(all="ignore")
 def times(a: Any, b: Any, end: float) -> Any:
     """Return a b rounded towards `end`, an infinity."""
     p = np.where((a == 0) | (b == 0), 0.0, a * b)
-    e = _product_error(a, b, p)
+    e = product_error(a, b, p)
     return _towards(p, ~(e * math.copysign(1.0, end) <= 0), end, a, b)
 
 
@@ -57,7 +44,7 @@ def over(a: Any, b: Any, end: float) -> Any:
     """Return a / b rounded towards `end`, for b other than 0 and finite."""
     q = np.asarray(a / b)
     p = q * b
-    exact = (p == a) & (_product_error(q, np.broadcast_to(b, q.shape), p) == 0)
+    exact = (p == a) & (product_error(q, np.broadcast_to(b, q.shape), p) == 0)
     return np.where(exact | np.isinf(a), q, np.nextafter(q, end))
 
 
@@ -96,6 +83,8 @@ class Span:
     def __init__(self, lo: Any, hi: Any = None) -> None:
         self.lo = np.asarray(lo, dtype=np.float64)
         self.hi = self.lo if hi is None else np.asarray(hi, dtype=np.float64)
+        if np.array_equal(self.lo, self.hi):  # numbers, and cheaper
+            self.hi = self.lo
 
     @classmethod
     def of(cls, values: Any) -> Span:
@@ -133,6 +122,27 @@ class Span:
         """The largest absolute values."""
         return np.maximum(np.abs(self.lo), np.abs(self.hi))
 
+    @property
+    def least(self) -> Any:
+        """The smallest absolute values."""
+        across = (self.lo <= 0) & (self.hi >= 0)
+        return np.where(across, 0.0, np.minimum(np.abs(self.lo), np.abs(self.hi)))
+
+    @property
+    def mid(self) -> Any:
+        """The midpoints; 0 of intervals that are not finite."""
+        if self.lo is self.hi:
+            return self.lo
+        finite = np.isfinite(self.lo) & np.isfinite(self.hi)
+        with np.errstate(all="ignore"):
+            return np.where(finite, self.lo / 2 + self.hi / 2, 0.0)
+
+    @property
+    def rad(self) -> Any:
+        """Bounds of how far members are from the midpoints."""
+        mid = self.mid
+        return np.maximum(plus(self.hi, -mid, np.inf), plus(mid, -self.lo, np.inf))
+
     def meet(self, other: Span) -> Span:
         """Return the intersection of intervals that contain one number."""
         return Span(np.maximum(self.lo, other.lo), np.minimum(self.hi, other.hi))
@@ -147,8 +157,8 @@ class Span:
     def through(self, matrix: Any) -> Span:
         """Return a matrix of exact numbers times this vector."""
         if self.lo is self.hi and np.isfinite(self.lo).all():
-            value, error = product(matrix, self.lo)
-            return Span(*(_moved(value, error, end) for end in (-np.inf, np.inf)))
+            found = product(matrix, self.lo)
+            return Span(*(_moved(*found, end) for end in (-np.inf, np.inf)))
         up, down = (abs(matrix) + s * matrix for s in (1, -1))  # twice the positive, negative parts
         half = Span(self.lo / 2, self.hi / 2)
         low = _one_end(up, half.lo, -np.inf), _one_end(-down, half.hi, -np.inf)

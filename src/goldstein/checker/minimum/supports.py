@@ -33,7 +33,7 @@ import numpy as np
 from goldstein.checker import nodes
 from goldstein.checker.errors import InputError, NotCertifiableError
 from goldstein.checker.exact import Exact
-from goldstein.checker.minimum.curvature import Curvature, Pass, Slopes, at_least, row_sums
+from goldstein.checker.minimum.curvature import Curvature, Pass, at_least, row_sums
 from goldstein.checker.minimum.spans import Span, over, plus, power, times
 from goldstein.checker.rationals import fraction_upper
 from goldstein.checker.rounding import norm_upper
@@ -122,8 +122,8 @@ class HeldPiecewise(Held):
 
     def value(self, u: Span) -> Span:
         step = u + -self.t
-        low = np.where((step.lo <= 0) & (step.hi >= 0), 0.0, np.minimum(abs(step.lo), abs(step.hi)))
-        square = Span(low, step.size) * Span(low, step.size) * Span(0.5)
+        size = Span(step.least, step.size)
+        square = size * size * Span(0.5)
         return (self.top + self.s * step + self.bend * square).where(self.mask, u)
 
     def slope(self, u: Span) -> Span:
@@ -175,14 +175,13 @@ class HeldRows(Held):
         lo[at], hi[at] = some.lo, some.hi
         return Span(lo, hi)
 
-    def forward(self, run: Pass, node: Any, value: Span, slopes: Slopes) -> tuple[Span, Slopes]:
+    def forward(self, run: Pass, node: Any, value: Span, slopes: Span) -> tuple[Span, Span]:
         """Return what contains values and gradients of a node and of its weighted sums."""
         ((u, g),) = run.arguments(node)
         share, sums = self.weights(node).ravel(), row_sums(node)
-        mine, steep = (u * share).through(sums), g.scaled(share).through(sums).span
+        mine, steep = (u * share).through(sums), (g * share[:, None]).through(sums)
         value = run.both(value, mine).where(self.mask, value)
-        both = run.both(slopes.span, steep).where(self.mask[:, None], slopes.span)
-        return value, Slopes.of(both)
+        return value, run.both(slopes, steep).where(self.mask[:, None], slopes)
 
     def by_row(self, node: Any) -> dict[int, list[Support]]:
         found: dict[int, list[Support]] = defaultdict(list)
@@ -282,15 +281,14 @@ def sharpened(
     *numbers, mids = zip(*found)
     kappa, lengths, *more = map(np.array, numbers)
     factor = over(times(2.0, kappa, -np.inf), times(radius, lengths, np.inf), -np.inf)
-    mid = np.concatenate(mids)
-    total.add(np.repeat(factor, [len(m) for m in mids]), Slopes(mid, np.zeros_like(mid)))
+    total.add(np.repeat(factor, [len(m) for m in mids]), Span(np.concatenate(mids)))
     parts = (times(kappa, part, np.inf).tolist() for part in more)
     bent, loss, eps = (fraction_upper(sum(map(Fraction, part), Fraction(0))) for part in parts)
     total.subtract(bent)
     return loss, eps
 
 
-def _argument(term: Term, bare: Pass) -> tuple[Slopes, float]:
+def _argument(term: Term, bare: Pass) -> tuple[Span, float]:
     """Return the gradients of what a term is the size of, at y, and |u(y) - t|."""
     here, places = bare.here, list(term.factors)
     slopes, value = here.slopes[term.node][places], here.values[term.node][places]
