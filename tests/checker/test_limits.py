@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from goldstein.certificates.kkt import KKTCertificate, residual_upper
+from goldstein.checker.blackbox.qualification import Hull
 from goldstein.checker.constrained.box import Box, best_normal
 from goldstein.checker.constrained.limits import Limits, as_groups
-from goldstein.checker.constrained.multipliers import Hull, check_signs
+from goldstein.checker.constrained.multipliers import check_signs
 from goldstein.checker.exact import exact_combination
 from goldstein.checker.rationals import squared_norm
 from goldstein.checker.verification import Verification

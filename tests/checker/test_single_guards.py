@@ -13,10 +13,11 @@ import pytest
 
 import goldstein as gs
 from goldstein.checker import nodes, sampled
+from goldstein.checker.blackbox.qualification import Hull
 from goldstein.checker.constrained import near
 from goldstein.checker.constrained.box import as_box
 from goldstein.checker.constrained.limits import Limits, as_groups
-from goldstein.checker.constrained.multipliers import Hull, readings
+from goldstein.checker.constrained.multipliers import readings
 from goldstein.checker.enclosed.point import EnclosedPoint
 from goldstein.checker.function import Asked
 from goldstein.checker.minimum import lower

@@ -27,7 +27,8 @@ from goldstein.certificates.kkt import listed
 from goldstein.certificates.verifying import WithMultipliers, derived
 from goldstein.checker import near
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.constrained.multipliers import DEGENERATE, Hull
+from goldstein.checker.blackbox.qualification import Hull
+from goldstein.checker.constrained.multipliers import DEGENERATE
 from goldstein.checker.constrained.near import ExactProblem, exact_problem
 from goldstein.checker.near import bound, combined_upper, farthest, unusable
 from goldstein.checker.rationals import (

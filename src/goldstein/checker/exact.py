@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Indices
 from goldstein.checker.errors import Irrational
-from goldstein.checker.rationals import common_denominator
+from goldstein.checker.rationals import common_denominator, fraction_upper
 
 #: Longer numbers are not multiplied, in bits: nested squares double them with every step.
 MAX_BITS = 2**19
@@ -59,6 +59,11 @@ class Exact:
     @property
     def fractions(self) -> list[Fraction]:
         return [Fraction(a, self.den) for a in self.top.ravel().tolist()]
+
+    def ends(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the nearest floats that are not above, and not below."""
+        high, low = (np.array([fraction_upper(s * q) for q in self.fractions]) for s in (1, -1))
+        return -low, high
 
     def signs(self, level: Fraction = Fraction(0)) -> Indices:
         """Return the signs of the entries minus a level."""

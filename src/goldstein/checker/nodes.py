@@ -254,7 +254,7 @@ class Piecewise(Kinked):
         if not (super().fits() and ascending and count and len(lengths) == 1 and min(lengths) > 0):
             return False
         steps = zip(self.breakpoints, pairwise(self.pieces))
-        return all(_at(left, t) == _at(right, t) for t, (left, right) in steps)
+        return all(polynomial(left, t) == polynomial(right, t) for t, (left, right) in steps)
 
     @cached_property
     def flat(self) -> bool:  # type: ignore[override]
@@ -274,7 +274,7 @@ class Piecewise(Kinked):
     def beside(self) -> list[tuple[Fraction, Fraction]]:
         """The derivatives on both sides of each breakpoint."""
         steps = zip(self.breakpoints, pairwise(self.slopes))
-        return [(_at(left, t), _at(right, t)) for t, (left, right) in steps]
+        return [(polynomial(left, t), polynomial(right, t)) for t, (left, right) in steps]
 
     @cached_property
     def jumps(self) -> list[Fraction]:
@@ -507,5 +507,6 @@ def _horner(table: Coefficients, u: Series, piece: Indices) -> Series:
     return out
 
 
-def _at(coefficients: Sequence[Fraction], t: Fraction) -> Fraction:
+def polynomial(coefficients: Sequence[Fraction], t: Fraction) -> Fraction:
+    """Return the value of a polynomial."""
     return sum((c * t**k for k, c in enumerate(coefficients)), Fraction(0))

@@ -28,14 +28,13 @@ from goldstein.checker.blackbox.perturbed import SAME
 from goldstein.checker.blackbox.qualification import check_qualification
 from goldstein.checker.constrained import multipliers
 from goldstein.checker.constrained.box import Box, best_normal
-from goldstein.checker.enclosed.arrays import Enclosure
-from goldstein.checker.exact import Exact
+from goldstein.checker.constrained.limits import Component
+from goldstein.checker.enclosed.written import Written
 from goldstein.checker.fenchel import Record, term_share
 from goldstein.checker.function import OBJECTIVE, Asked, BlackBox
 from goldstein.checker.layout import Layout, is_vector, shown
-from goldstein.checker.rationals import nearest_float, squared_distance
+from goldstein.checker.rationals import squared_distance
 from goldstein.checker.rounding import distances_upper, mean_length, rounding_slack, up
-from goldstein.checker.sides import Program, Side, point_at
 from goldstein.checker.verification import Verification
 
 #: Proposes (a, b), a convex and b >= 0, for which a @ hull + b @ cone is short. Any answer is good
@@ -48,34 +47,6 @@ SAME_SHARE = 0.01
 #: A kink shows as a jump; curvature changes gradients a little way off by less than this part of
 #: their length.
 CURVED = 2.0**-40
-
-
-class Written(Asked):
-    """A function written in the language of the checker: its gradients are enclosed.
-
-    Attributes
-    ----------
-    error : float
-        How far the midpoints that were returned are from the truth, at most.
-    """
-
-    def __init__(self, program: Program) -> None:
-        self.program, self.coarse, self.has_value, self.error = program, "", False, 0.0
-
-    def value(self, x: Vector) -> float:
-        low, high = point_at(self.program, x).between()
-        return nearest_float((low + high) / 2)
-
-    def gradient(self, y: Vector) -> Vector:
-        try:
-            g = Side(point_at(self.program, y), None).gradient()
-        except errors.NotCertifiableError as failure:
-            raise errors.KinkError(str(failure), y) from None
-        if isinstance(g, Exact):
-            g = Enclosure.of(g.fractions)
-        self.error = max(self.error, rounding.norm_upper(g.rad))
-        answer: Vector = g.mid
-        return answer
 
 
 def asked(fun: Any, jac: Any = None, args: Any = (), layout: Layout | None = None) -> Asked:
@@ -96,20 +67,6 @@ def asked(fun: Any, jac: Any = None, args: Any = (), layout: Layout | None = Non
             f"(value, gradient); got fun of type {type(fun).__name__} and jac = {jac!r}."
         )
     return Asked(BlackBox(fun, jac, args if isinstance(args, tuple | list) else (args,), layout))
-
-
-class Component:
-    """One component of the constraints as a function."""
-
-    def __init__(self, system: Any, i: int) -> None:
-        self.system, self.i, self.has_value = system, i, not system.linear[i]
-
-    def value(self, x: Vector) -> float:
-        return float(self.system.values(x)[self.i])
-
-    def gradient(self, y: Vector) -> Vector:
-        row: Vector = self.system.rows(y)[self.i]
-        return row
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,4 +256,4 @@ def _check_gradients(
     return look_beside(found, rows, limit - share + CURVED * mean, share, seed, check_values)
 
 
-__all__ = ["OBJECTIVE", "Problem", "Propose", "Rows", "Written", "asked", "check", "check_layout"]
+__all__ = ["OBJECTIVE", "Problem", "Propose", "Rows", "asked", "check", "check_layout"]

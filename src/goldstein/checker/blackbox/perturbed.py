@@ -111,7 +111,7 @@ def resample(
     # Of every row its draw and its point: the place is drawn again where it is needed again.
     keys: list[tuple[int, int]] = []
     refuted: set[int] = set()  # by their twins
-    rows = np.empty((2 * len(points), place.x.size))
+    rows: list[Vector] = []
 
     def drawn(draw: int, j: int) -> Vector:
         return place.perturbed(np.random.default_rng([seed, draw, j]), points[j])
@@ -125,21 +125,21 @@ def resample(
                 continue
             row = _row_of(g, j, keys, rows)
             if row == len(rows):
-                rows = np.concatenate([rows, np.empty((8 + row // 8, place.x.size))])
-            if row == len(keys) or row in refuted:  # new, or the same gradient elsewhere
-                rows[row] = g if row == len(keys) else rows[row]
-                keys[row : row + 1] = [(draw, j)]
-                refuted.discard(row)
+                rows.append(g)
+                keys.append((draw, j))
+            elif row in refuted:  # the same gradient elsewhere
+                keys[row] = draw, j
+                refuted.remove(row)
             fresh.append(row)
         if not fresh:
             continue
         used = np.array(fresh)
         of = np.array([owners[j] for _, j in keys])
         complete = weights if len(fresh) == len(points) else None
-        value, chosen = bound(rows[used], of[used], complete)
+        value, chosen = bound(np.array([rows[r] for r in used]), of[used], complete)
         if value > goal and draw:
             used = np.array([r for r in range(len(keys)) if r not in refuted])
-            value, chosen = bound(rows[used], of[used], None)
+            value, chosen = bound(np.array([rows[r] for r in used]), of[used], None)
         if value <= goal:
             support = np.flatnonzero(chosen > 0)
             carry = used[support]
@@ -150,14 +150,14 @@ def resample(
             except KinkError:
                 continue
             value = max(value, bound(twins, of[carry], chosen[support])[0])
-            refuted.update(carry[list(map(_differ, twins, rows[carry]))].tolist())
+            refuted.update(r for r, twin in zip(carry.tolist(), twins) if _differ(twin, rows[r]))
         best = min(best, value)
         if value <= goal:
             break
     return best
 
 
-def _row_of(g: Vector, j: int, keys: list[tuple[int, int]], rows: Matrix) -> int:
+def _row_of(g: Vector, j: int, keys: list[tuple[int, int]], rows: list[Vector]) -> int:
     """Return a new row; what was found beside a point before is not kept twice."""
     known = (r for r, key in enumerate(keys) if key[1] == j and not _differ(g, rows[r], SAME))
     return next(known, len(keys))

@@ -7,6 +7,7 @@ all gradients of a black box, so what is found here can refuse a claim, and supp
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.blackbox.perturbed import Neighbourhood, radius
 from goldstein.checker.constrained.limits import Limits
-from goldstein.checker.constrained.multipliers import DEGENERATE, Hull, meant, readings
+from goldstein.checker.constrained.multipliers import DEGENERATE, meant, readings
 from goldstein.checker.errors import KinkError
 from goldstein.checker.verification import Verification
 
@@ -28,6 +29,62 @@ PAIRS, LOOKS, FARTHER, LESS = 2, 6, 2.0**8, 10.0
 #: in the ball; and x has to be closer to a constraint with a multiplier than this part of delta,
 #: or what holds at the constraint need not show at x.
 VANISHED, CLOSE = 0.02, 1e-4
+
+
+class Hull:
+    """Gradients of constraints, times the sign of their multipliers, and normals in use.
+
+    Nobody moves along `fixed` coordinates, or across the linear equalities with these `rows`: what
+    gradients say there does not count.
+    """
+
+    def __init__(
+        self, normal: Vector, fixed: Mask, rows: Matrix, propose: Callable[[Matrix, Matrix], Any]
+    ) -> None:
+        used = np.flatnonzero((normal != 0.0) & ~fixed)
+        self.used, self.signs, self.fixed = used, np.sign(normal[used]), fixed
+        inside = np.where(fixed, 0.0, rows)
+        inside = inside[inside.any(axis=1)]
+        _, sizes, ways = np.linalg.svd(
+            inside / np.abs(inside).max(axis=1, keepdims=True, initial=0.0), full_matrices=False
+        )
+        self.across: Matrix = ways[sizes > 1e-12 * sizes.max(initial=0.0)]
+        self.cone = np.zeros((used.size, normal.size))
+        self.cone[np.arange(used.size), used] = self.signs
+        self.propose = propose
+        #: Components of the constraints, and gradients of them.
+        self.rows: list[tuple[int, Vector]] = []
+
+    def tangential(self, rows: Matrix) -> Matrix:
+        """Return what is left of rows where one can move."""
+        rows = np.where(self.fixed, 0.0, rows)
+        return rows - (rows @ self.across.T) @ self.across
+
+    def separation(self) -> tuple[float, Vector]:
+        """Bound from below how far the hull plus cone is from 0, each row divided by the longest of
+        its constraint; and the direction v that shows it. 1 where there is nothing to qualify.
+
+        The proposal is not believed: where <r, v> >= t |v| for every row and <k, v> >= 0 for every
+        normal, nothing in hull plus cone is shorter than t.
+        """
+        if not self.rows:
+            return 1.0, np.zeros(self.cone.shape[1])
+        index, rows = (np.array(part) for part in zip(*self.rows))
+        lengths = np.linalg.norm(rows, axis=1)
+        longest = np.array([lengths[index == i].max() for i in index])
+        if not (np.isfinite(longest).all() and longest.all()):
+            return 0.0, np.zeros(self.cone.shape[1])
+        rows, cone = self.tangential(rows / longest[:, None]), self.tangential(self.cone)
+        a, b = self.propose(rows, cone)
+        v = a @ rows + b @ cone
+        # Entries against a normal are 0 up to rounding; without them v is a direction of the cone.
+        v[self.used] = np.where(self.signs * v[self.used] >= 0.0, v[self.used], 0.0)
+        v = self.tangential(v)
+        length = float(np.linalg.norm(v))
+        v = v / length if length else v
+        if (self.signs * v[self.used] < -1e-9).any():
+            return 0.0, v
+        return min(1.0, max(0.0, float((rows @ v).min()))), v
 
 
 def qualification(

@@ -143,6 +143,20 @@ class Limits:
         return FEASIBLE * np.maximum(1.0, np.maximum(*sides))
 
 
+class Component:
+    """One component of the constraints as a function."""
+
+    def __init__(self, system: Any, i: int) -> None:
+        self.system, self.i, self.has_value = system, i, not system.linear[i]
+
+    def value(self, x: Vector) -> float:
+        return float(self.system.values(x)[self.i])
+
+    def gradient(self, y: Vector) -> Vector:
+        row: Vector = self.system.rows(y)[self.i]
+        return row
+
+
 def as_groups(constraints: Any, dim: int, layout: Layout | None = None) -> list[Group]:
     """Read constraints as SciPy takes them, without asking them.
 

@@ -25,12 +25,19 @@ from scipy import sparse
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.errors import NotCertifiableError
 from goldstein.checker.minimum.curvature import Pass, Region, at_least
-from goldstein.checker.minimum.spans import Span, power, times
+from goldstein.checker.minimum.spans import Span, times
 from goldstein.checker.near import bound
-from goldstein.checker.nodes import Affine, Kinked, Node, Piecewise
+from goldstein.checker.nodes import Affine, Kinked, Node, Piecewise, polynomial
 from goldstein.checker.rationals import fraction_upper, sqrt_upper
 from goldstein.checker.rounding import norms_upper
 from goldstein.checker.sides import Program, point_at
+
+
+def farthest_low(eps: float, growth: float, loss: Fraction) -> float:
+    """Bound the t > 0 with -loss - eps t + growth/2 t^2 <= 0, for growth > 0; rounded up."""
+    slope, lam = Fraction(eps), Fraction(growth)
+    root = Fraction(sqrt_upper(slope * slope + 2 * lam * max(loss, Fraction(0))))
+    return fraction_upper((slope + root) / lam)
 
 
 class Bounded(NamedTuple):
@@ -112,17 +119,16 @@ class Cases:
             offsets[j] = sign * -fraction_upper(-low)
         point = point_at(self.lines(slopes, offsets), y.tolist())
         eps = bound(point.limits(np.eye(1, y.size)), np.ones(1))
-        ends = [Span(*_ends(point.value(node.of[0]))) for _, node in self.nodes]
-        at = Span(*(np.concatenate([getattr(e, end) for e in ends]) for end in ("lo", "hi")))
+        ends = (point.value(node.of[0]).ends() for _, node in self.nodes)
+        at = Span(*np.hstack([np.zeros((2, 0)), *map(np.array, ends)]))
         return Bounded(point.between()[0], eps, at)
 
     def smaller(self, ranges: Span, found: Bounded, goal: Fraction) -> Span | None:
         """Return the ranges where f may be below a goal; None if it is not."""
-        lam, eps = Fraction(self.growth), Fraction(found.eps)
-        if found.low - eps * eps / (2 * lam) >= goal:
+        eps = Fraction(found.eps)
+        if found.low - eps * eps / (2 * Fraction(self.growth)) >= goal:
             return None
-        root = Fraction(sqrt_upper(eps * eps + 2 * lam * max(goal - found.low, Fraction(0))))
-        within = fraction_upper((eps + root) / lam)
+        within = farthest_low(found.eps, self.growth, goal - found.low)
         far = times(self.steep, np.float64(within), np.inf)
         return ranges.meet(found.at + Span(-far, far))
 
@@ -133,7 +139,7 @@ class Cases:
 
         An entry of -1 says that a case is closed, -2 that it is looked at again in its ball.
         """
-        left = [self.everything]
+        left, nowhere = [self.everything], Span(self.everything.hi, self.everything.lo)
         for k, (y, s, (entry, t)) in enumerate(zip(points, slopes, splits)):
             if not left:
                 return False, "there are more cases than splits lead to"
@@ -143,17 +149,13 @@ class Cases:
             if entry not in range(-2, self.size) or (entry == -1 and rest is not None):
                 return False, f"case {k} is not closed, or split at an entry that does not exist"
             if entry != -1:
-                rest = _nowhere(ranges) if rest is None else rest  # closed before: so are its parts
+                rest = nowhere if rest is None else rest  # closed before: so are its parts
                 left += [rest] if entry == -2 else split(rest, int(entry), float(t))
         return not left, "a case is missing" if left else f"{len(points)} cases, all closed"
 
     @property
     def everything(self) -> Span:
         return Span(np.full(self.size, -np.inf), np.full(self.size, np.inf))
-
-
-def _nowhere(ranges: Span) -> Span:
-    return Span(np.full(ranges.lo.size, np.inf), np.full(ranges.lo.size, -np.inf))
 
 
 def split(ranges: Span, entry: int, t: float) -> list[Span]:
@@ -165,14 +167,6 @@ def split(ranges: Span, entry: int, t: float) -> list[Span]:
 
 def _smooth(node: Node) -> bool:
     return isinstance(node, Piecewise) and not any(node.jumps)
-
-
-def _ends(values: Any) -> tuple[Vector, Vector]:
-    if hasattr(values, "fractions"):
-        span = Span.of(values.fractions)
-        return span.lo, span.hi
-    low, high = values.ends()
-    return low, high
 
 
 def _least(node: Any, sign: int, s: Fraction, lo: float, hi: float) -> Fraction:
@@ -190,7 +184,7 @@ def _least(node: Any, sign: int, s: Fraction, lo: float, hi: float) -> Fraction:
         points = [Fraction(e) for e in (a, b) if math.isfinite(e)] or [Fraction(0)]
         if c[2] > 0:
             points.append(min(max(-c[1] / (2 * c[2]), a), b))
-        found += [power(c, Fraction(p)) for p in points]
+        found += [polynomial(c, Fraction(p)) for p in points]
     return min(found)
 
 

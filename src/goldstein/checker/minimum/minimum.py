@@ -29,7 +29,7 @@ import numpy as np
 
 from goldstein.checker.errors import GoldsteinError, NotCertifiableError
 from goldstein.checker.exact import Exact
-from goldstein.checker.minimum.cases import Cases
+from goldstein.checker.minimum.cases import Cases, farthest_low
 from goldstein.checker.minimum.curvature import Curvature, Pass, Region
 from goldstein.checker.minimum.feasible import Feasible
 from goldstein.checker.minimum.spans import Span
@@ -72,11 +72,7 @@ class Shown(NamedTuple):
     @property
     def within(self) -> float:
         """How far the lowest points are from y, at most; infinite where nothing is shown."""
-        if self.growth <= 0:
-            return math.inf
-        eps, lam = Fraction(self.eps), Fraction(self.growth)
-        root = Fraction(sqrt_upper(eps * eps + 2 * lam * max(self.loss, Fraction(0))))
-        return fraction_upper((eps + root) / lam)
+        return farthest_low(self.eps, self.growth, self.loss) if self.growth > 0 else math.inf
 
 
 class Minorant(NamedTuple):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from goldstein.checker.nodes import polynomial
 from goldstein.checker.rationals import fraction_upper
 from goldstein.checker.rounding import gamma, product_error
 
@@ -196,13 +197,8 @@ def power_sum(coefficients: list[Fraction], u: Span) -> Span:
     wide = _horner(coefficients, u)
     if len(coefficients) == 3:
         vertex = -coefficients[1] / (2 * coefficients[2])
-        wide = ends.hull(Span.of([power(coefficients, vertex)]))
+        wide = ends.hull(Span.of([polynomial(coefficients, vertex)]))
     return ends.where((slope.lo >= 0) | (slope.hi <= 0), wide)
-
-
-def power(coefficients: Any, t: Fraction) -> Fraction:
-    """Return the value of a polynomial."""
-    return sum((c * t**k for k, c in enumerate(coefficients)), Fraction(0))
 
 
 def _horner(coefficients: list[Fraction], u: Span) -> Span:
@@ -212,4 +208,4 @@ def _horner(coefficients: list[Fraction], u: Span) -> Span:
     return out
 
 
-__all__ = ["Span", "over", "plus", "power", "power_sum", "product", "times"]
+__all__ = ["Span", "over", "plus", "power_sum", "product", "times"]

@@ -34,7 +34,7 @@ from goldstein.checker import nodes
 from goldstein.checker.errors import InputError, NotCertifiableError
 from goldstein.checker.exact import Exact
 from goldstein.checker.minimum.curvature import Curvature, Pass, at_least, row_sums
-from goldstein.checker.minimum.spans import Span, over, plus, power, times
+from goldstein.checker.minimum.spans import Span, over, plus, times
 from goldstein.checker.rationals import fraction_upper
 from goldstein.checker.rounding import norm_upper
 from goldstein.checker.sides import Program
@@ -108,7 +108,7 @@ class HeldPiecewise(Held):
         if any(g.row != g.place for g in given) or any(h.one != h.row for h in sharp):
             raise InputError(f"the supports of node {k} do not belong to its entries.")
         pieces = [node.pieces[sum(t < g.t for t in node.breakpoints)] for g in given]
-        self.at = [power(piece, g.t) for piece, g in zip(pieces, given)]
+        self.at = [nodes.polynomial(piece, g.t) for piece, g in zip(pieces, given)]
         self.rows = [g.row for g in given]
         self.t, self.s, self.bend, self.top = (
             self._spread(node.size, column)
@@ -141,8 +141,8 @@ class HeldPiecewise(Held):
             side = 1 if alpha.lo[i] >= 0 else -1
             if side < 0 and alpha.hi[i] > 0:
                 self.refuse(i, "its adjoint has no sign")
-            left = power(node.slopes[sum(t < g.t for t in node.breakpoints)], g.t)
-            right = power(node.slopes[sum(t <= g.t for t in node.breakpoints)], g.t)
+            left = nodes.polynomial(node.slopes[sum(t < g.t for t in node.breakpoints)], g.t)
+            right = nodes.polynomial(node.slopes[sum(t <= g.t for t in node.breakpoints)], g.t)
             if not side * left <= side * g.s - slack or not side * g.s + slack <= side * right:
                 self.refuse(i, "its slope is not between those of the kink")
             least = bend.lo[i] if side > 0 else -bend.hi[i]
