@@ -20,7 +20,7 @@ FILES = sorted(FOLDER.rglob("*.py"))
 #: Lines of code (neither blank, nor comment, nor docstring) of its parts, a tenth more than there
 #: were when this was written: near, Goldstein and f + h claims; bounds and constraints; irrational
 #: and large functions; what can only refuse; minima.
-CEILINGS = {"": 1650, "constrained": 548, "enclosed": 890, "blackbox": 470, "minimum": 1600}
+CEILINGS = {"": 1510, "constrained": 515, "enclosed": 890, "blackbox": 610, "minimum": 1560}
 
 ALLOWED = {"numpy", "numpy.typing", "scipy.sparse", "flint"}
 

@@ -105,9 +105,8 @@ def check(cert: Any, program: Program, problem: Any = None, seed: int = 0) -> Ve
     except GoldsteinError as failure:
         found.add("subgradients", False, str(failure))
         return found
-    how = f" ({point.arithmetic})"
-    found.add("subgradients", True, f"{int(used.sum())} limits of gradients at the pivot{how}")
-    found.add(
-        "bound", found.eps <= cert.eps, f"recomputed eps {found.eps:.6g}, claimed {cert.eps:.6g}"
-    )
+    words = f"{int(used.sum())} limits of gradients at the pivot ({point.arithmetic})"
+    found.add("subgradients", True, words)
+    words = f"recomputed eps {found.eps:.6g}, claimed {cert.eps:.6g}"
+    found.add("bound", found.eps <= cert.eps, words)
     return found.conclude(cert.label)

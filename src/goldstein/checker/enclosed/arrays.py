@@ -60,9 +60,8 @@ class Enclosure:
 
     def __init__(self, mid: Any, rad: Any = None) -> None:
         self.mid: Floats = np.asarray(mid, dtype=np.float64)
-        self.rad: Floats = (
-            np.zeros_like(self.mid) if rad is None else np.asarray(rad, dtype=np.float64)
-        )
+        rad = np.zeros_like(self.mid) if rad is None else rad
+        self.rad: Floats = np.asarray(rad, dtype=np.float64)
 
     @classmethod
     def of(cls, values: Sequence[Fraction | int] | NDArray[Any]) -> Enclosure:

@@ -37,11 +37,8 @@ def check_box(cert: Any, f: Any) -> Verification:
     usable = fits and all(np.isfinite(n).all() for n in numbers) and min(cert.gap, cert.eps) >= 0
     if not found.add("numbers", bool(usable), f"finite, {2 * d} faces and the box, {k} cuts"):
         return found
-    wide = (
-        (cert.widths > 0).all()
-        and cert.delta == 0
-        and list(cert.exact_pivot) == to_fractions(cert.x)
-    )
+    around = cert.delta == 0 and list(cert.exact_pivot) == to_fractions(cert.x)
+    wide = around and (cert.widths > 0).all()
     wide = wide and cert.radius == (math.inf if cert.scope == "global" else cert.widths.min())
     found.add("box", bool(wide), "positive widths around x itself, the radius the smallest")
     sums = [sum(to_fractions(row)) for row in cert.weights]

@@ -35,7 +35,7 @@ from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.enclosed.smooth import FUNCTIONS, hypotenuse
 from goldstein.checker.errors import NotCertifiableError
 from goldstein.checker.exact import Exact
-from goldstein.checker.minimum.spans import Span, over, plus, power_sum, product, times
+from goldstein.checker.minimum.spans import Span, moved, over, plus, power_sum, product, times
 from goldstein.checker.rationals import to_fractions
 from goldstein.checker.rounding import gamma, norms_upper
 from goldstein.checker.sides import Program
@@ -45,11 +45,6 @@ MOST = 3 * 10**7
 
 #: Matrices with so few entries are dense here.
 SMALL = 2**20
-
-
-def _up_product(a: Any, b: Any) -> Any:
-    value, error = product(a, b)
-    return np.where(error > 0, np.nextafter(value + error, np.inf), value)
 
 
 def summing(place: Any, size: int) -> Any:
@@ -94,13 +89,12 @@ class Region:
     def reach(self, slopes: Span) -> Vector:
         """Return bounds of |g.(z - y)| for rows g and all points z."""
         size, sides = slopes.size, (self.span + -self.at).size
-        wide = _up_product(
-            np.where(np.isfinite(size), size, 0.0), np.where(np.isinf(sides), 0, sides)
-        )
+        finite = np.isfinite(size)
+        some = np.where(finite, size, 0.0)
+        wide = moved(*product(some, np.where(np.isinf(sides), 0.0, sides)), np.inf)
         lost = (np.isinf(size) & (sides > 0)) | (np.isinf(sides) & (size > 0))
         wide = np.where(lost.any(axis=1), np.inf, wide)
-        norms = np.array(norms_upper(np.where(np.isfinite(size), size, 0.0)))
-        norms = np.where(np.isfinite(size).all(axis=1), norms, np.inf)
+        norms = np.where(finite.all(axis=1), norms_upper(some), np.inf)
         single = (size != 0).sum(axis=1) <= 1  # the norm of one number is exact
         norms = np.where(single, size.max(axis=1, initial=0.0), norms)
         found: Vector = np.minimum(wide, times(norms, np.float64(self.radius), np.inf))

@@ -329,9 +329,8 @@ def _leaving(node: Any, piece: Any, ties: Any, move: Any) -> Any:
         here = move[places]
         if not isinstance(here, Exact):
             one = len(here.largest(len(places))[0]) == 1
-            if isinstance(node, Order) or not (
-                one if isinstance(node, Max) else (here.signs() != 0).any()
-            ):
+            known = one if isinstance(node, Max) else here.signs().any()
+            if isinstance(node, Order) or not known:
                 raise NotCertifiableError("the side that an argument goes to is not decided.")
         piece[row] = node.leave(piece[row], places, [here])[0]
     return piece

@@ -159,7 +159,7 @@ class Span:
         """Return a matrix of exact numbers times this vector."""
         if self.lo is self.hi and np.isfinite(self.lo).all():
             found = product(matrix, self.lo)
-            return Span(*(_moved(*found, end) for end in (-np.inf, np.inf)))
+            return Span(*(moved(*found, end) for end in (-np.inf, np.inf)))
         up, down = (abs(matrix) + s * matrix for s in (1, -1))  # twice the positive, negative parts
         half = Span(self.lo / 2, self.hi / 2)
         low = _one_end(up, half.lo, -np.inf), _one_end(-down, half.hi, -np.inf)
@@ -170,14 +170,15 @@ class Span:
 def _one_end(matrix: Any, ends: Any, end: float) -> Any:
     """Return matrix @ ends, rounded towards `end`; where infinite ends enter, that is `end`."""
     infinite = np.isinf(ends)
-    moved = _moved(*product(matrix, np.where(infinite, 0.0, ends)), end)
-    return np.where((abs(matrix) @ infinite.astype(float)) > 0, end, moved)
+    found = moved(*product(matrix, np.where(infinite, 0.0, ends)), end)
+    return np.where((abs(matrix) @ infinite.astype(float)) > 0, end, found)
 
 
 @np.errstate(all="ignore")
-def _moved(value: Any, error: Any, end: float) -> Any:
-    moved = np.nextafter(value + math.copysign(1.0, end) * error, end)
-    return np.where(np.isnan(moved) & (error > 0), end, np.where(error > 0, moved, value))
+def moved(value: Any, error: Any, end: float) -> Any:
+    """Return what is known up to an error, rounded towards `end`."""
+    far = np.nextafter(value + math.copysign(1.0, end) * error, end)
+    return np.where(error > 0, np.where(np.isnan(far), end, far), value)
 
 
 def power_sum(coefficients: list[Fraction], u: Span) -> Span:
@@ -208,4 +209,4 @@ def _horner(coefficients: list[Fraction], u: Span) -> Span:
     return out
 
 
-__all__ = ["Span", "over", "plus", "power_sum", "product", "times"]
+__all__ = ["Span", "moved", "over", "plus", "power_sum", "product", "times"]

@@ -156,9 +156,8 @@ class HeldPiecewise(Held):
                         self.refuse(i, "it is next to a concave kink")
                     worst = plus(far[i], -margin.lo[0], np.inf)
                     weight = times(alpha.size[i], fraction_upper(abs(jump)), np.inf)
-                    self.charge = float(
-                        plus(self.charge, times(weight, max(worst, 0.0), np.inf), np.inf)
-                    )
+                    cost = times(weight, max(worst, 0.0), np.inf)
+                    self.charge = float(plus(self.charge, cost, np.inf))
             if slack:
                 least = alpha.lo[i] if side > 0 else -alpha.hi[i]
                 kappa = times(least, Span.of([slack]).lo[0], -np.inf)
