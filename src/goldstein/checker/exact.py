@@ -141,6 +141,9 @@ class Exact:
     def root(self) -> Exact:
         raise Irrational("norm2")
 
+    def powers(self, node: Any) -> tuple[Exact, Exact]:
+        raise Irrational(node.name)
+
 
 class Still:
     """Which entries of a node are constant near a point, those of its arguments being known."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,6 @@ from scipy import sparse
 
 from goldstein.checker.arrays import Indices
 from goldstein.checker.enclosed.float_dot import row_products
-from goldstein.checker.errors import Irrational
 from goldstein.checker.exact import Exact
 from goldstein.checker.nodes import Add, Affine, Max, Node, Norm2, Order, Product, Rowwise, Series
 from goldstein.checker.sides import Program
@@ -74,7 +74,27 @@ def _cut_product(node: Product, places: Indices) -> Cut:
     return Product(node.of, (count * k, count * k), count, count, k), None, [left, right]
 
 
-class Part:
+class Taken:
+    """A node that is computed from some entries of its arguments; from none, it is constant."""
+
+    def __init__(self, node: Node, needs: list[Indices], wanted: dict[int, Indices]) -> None:
+        self.node, self.flat = node, node.flat
+        used = [(a, some) for a, some in zip(node.of, needs) if some.size]
+        self.of = tuple(a for a, _ in used)
+        self.sizes = [wanted[a].size for a in self.of]
+        self.at = [np.searchsorted(wanted[a], some) for a, some in used]
+
+    def forward(self, args: Sequence[Series], piece: Any) -> Series:
+        taken = [[c[at] for c in arg] for arg, at in zip(args, self.at)]
+        return self.node.forward(taken or [[Exact.of([])]], piece)
+
+    def backward(self, g: Exact, args: Sequence[Any], piece: Any) -> list[Exact]:
+        taken = [None if arg is None else arg[at] for arg, at in zip(args, self.at)]
+        parts = self.node.backward(g, taken, piece)
+        return [part.scattered(at, n) for part, at, n in zip(parts, self.at, self.sizes)]
+
+
+class Part(Program):
     """The entries `places` of node k, in ascending order, as a small program.
 
     Parameters
@@ -84,82 +104,50 @@ class Part:
     """
 
     def __init__(self, program: Program, pieces: dict[int, Any], k: int, places: Any) -> None:
-        self.k = k
         wanted: dict[int, Indices] = {k: np.asarray(places, dtype=np.intp)}
-        steps = []
+        cuts = dict[int, Cut]()
         for b in reversed(program.ancestors(k)):
             if b and b in wanted:
-                node, piece, needs = cut(program.nodes[b], wanted[b], pieces.get(b))
-                steps.append((b, node, piece, needs))
-                for a, some in zip(node.of, needs):
+                cuts[b] = cut(program.nodes[b], wanted[b], pieces.get(b))
+                for a, some in zip(cuts[b][0].of, cuts[b][2]):
                     if some.size:
                         wanted[a] = np.union1d(wanted.get(a, some), some)
-        self.wanted = wanted
+        self.last, self.pieces = k, {b: piece for b, (_, piece, _) in cuts.items()}
+        self.nodes: Any = {b: Taken(node, needs, wanted) for b, (node, _, needs) in cuts.items()}
+        self.nodes[0] = program.nodes[0]
+        #: Matrices times long vectors need no integer per term.
+        self._long = [
+            (b, taken.node, taken.at[0])
+            for b, taken in self.nodes.items()
+            if taken.of == (0,) and _is_long(taken.node)
+        ]
         #: The entries of the variable.
         self.places = wanted.get(0, np.zeros(0, dtype=np.intp))
-        self.steps = [
-            (b, node, piece, [np.searchsorted(wanted.get(a, s), s) for a, s in zip(node.of, needs)])
-            for b, node, piece, needs in reversed(steps)
-        ]
 
-    def forward(self, *ends: Any) -> dict[int, Series | Irrational]:
-        """Return the values at y, or the series along y + t v; or what is irrational."""
-        found: dict[int, Series | Irrational] = {
-            0: [Exact.of(_some(end, self.places)) for end in ends]
-        }
-        for b, node, piece, at in self.steps:
-            try:
-                if isinstance(node, Affine) and node.of == (0,) and _is_long(node):
-                    found[b] = [self._long(node, at[0], end, k == 0) for k, end in enumerate(ends)]
-                else:
-                    if isinstance(node, Affine | Rowwise) and not node.rational:
-                        raise Irrational(node.name)
-                    args = [_known(found, a, some) for a, some in zip(node.of, at)]
-                    found[b] = node.forward(args, piece)
-            except Irrational as what:
-                found[b] = what
+    def start(self, *ends: Any) -> dict[int, Series]:
+        """Return y, or the series y + t v; and matrices times long vectors."""
+        found = {0: [Exact.of(_some(end, self.places)) for end in ends]}
+        for b, node, at in self._long:
+            sums = (row_products(node.matrix, _some(end, self.places[at])) for end in ends)
+            same = sparse.csr_array(sparse.eye_array(node.size))
+            rest = replace(node, matrix=same, sizes=(node.size,))
+            found[b] = rest.forward([[Exact.of(s) for s in sums]], None)
         return found
 
-    def _long(self, node: Affine, at: Indices, end: Any, first: bool) -> Exact:
-        """Return a matrix times a long vector without an integer per term."""
-        sums = Exact.of(row_products(node.matrix, _some(end, self.places[at])))
-        rest = replace(node, matrix=sparse.csr_array(sparse.eye_array(node.size)),
-                       sizes=(node.size,), offset=node.offset if first else None)  # fmt: skip
-        return rest.forward([[sums]], None)[0]
-
     def series(self, *ends: Any) -> Series:
-        """Return the same of the entries themselves."""
-        return _known(self.forward(*ends), self.k, np.arange(self.wanted[self.k].size))
+        """Return the values of the entries at y, or their series along y + t v."""
+        return self.extend(self.start(*ends), self.pieces, self.last)
 
-    def backward(self, start: Exact, values: dict[int, Series | Irrational]) -> Exact:
+    def backward(self, start: Exact, found: dict[int, Series]) -> Exact:
         """Return the derivative, in the entries `places` of the variable, of start . entries."""
-        found = {self.k: start}
-        for b, node, piece, at in reversed(self.steps):
-            g = found.pop(b, None)
-            if g is None:
-                continue
-            args: list[Any] = [None] * len(node.of)
-            if not node.flat:
-                args = [_known(values, a, some)[0] for a, some in zip(node.of, at)]
-            for a, some, part in zip(node.of, at, node.backward(g, args, piece)):
-                if some.size:
-                    more = part.scattered(some, self.wanted[a].size)
-                    found[a] = found[a] + more if a in found else more
-        return found.get(0, Exact(np.zeros(self.places.size, dtype=object)))
+        pulled = self.pull_back(
+            self.last, start, self.pieces, lambda a: self.extend(found, self.pieces, a)[0]
+        )
+        return pulled.get(0, Exact.of([0] * self.places.size))
 
 
-def _known(found: dict[int, Series | Irrational], a: int, places: Indices) -> Series:
-    """Return entries of the series of a node."""
-    if not places.size:
-        return [Exact(np.zeros(0, dtype=object))]
-    series = found[a]
-    if isinstance(series, Irrational):
-        raise series
-    return [c[places] for c in series]
-
-
-def _is_long(node: Affine) -> bool:
-    return bool(node.matrix.nnz >= LONG * node.size)
+def _is_long(node: Node) -> bool:
+    return isinstance(node, Affine) and bool(node.matrix.nnz >= LONG * node.size)
 
 
 def _some(vector: Any, places: Indices) -> Any:

@@ -107,7 +107,7 @@ class EnclosedPoint(Point):
 
     def _exact_gradient(self, side: Side) -> list[Fraction]:
         part = Part(self.program, side.pieces, self.program.last, [0])
-        found = part.backward(Exact.of([1]), part.forward(self.y))
+        found = part.backward(Exact.of([1]), part.start(self.y))
         g = [Fraction(0)] * self.program.dim
         for place, entry in zip(part.places.tolist(), found.fractions):
             g[place] = entry

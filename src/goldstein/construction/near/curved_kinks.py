@@ -22,7 +22,6 @@ from scipy.linalg import qr
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.enclosed.part import Part
-from goldstein.checker.errors import Irrational
 from goldstein.checker.exact import Exact
 from goldstein.checker.nodes import Max, Order, Piecewise
 from goldstein.checker.sides import Point
@@ -330,10 +329,8 @@ class CurvedKinks:
         """Return the gap of a surface at a point, and its derivative; all exact."""
         terms, arg = sorted(s.terms), self.form.nodes[s.k].of[0]
         part = Part(self.form.program, here.pieces, arg, [i for i, _ in terms])
-        found, factors = part.forward(here.y), Exact.of([c for _, c in terms])
-        value = found[arg]
-        if isinstance(value, Irrational):
-            raise value
+        found, factors = part.start(here.y), Exact.of([c for _, c in terms])
+        value = part.extend(found, part.pieces, arg)
         slope = part.backward(factors, found).fractions
         total = sum((value[0] * factors).fractions, Fraction(0))
         return total - s.level, dict(zip(part.places.tolist(), slope))
