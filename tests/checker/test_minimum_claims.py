@@ -238,3 +238,19 @@ def test_definiteness_is_never_overstated() -> None:
     assert at_least(np.array([[1.0, 1.0], [1.0, 1.0]]))
     assert not at_least(np.array([[1.0, 1.0 + 2.0**-52], [1.0 + 2.0**-52, 1.0]]))
     assert not at_least(np.array([[np.nan]]))
+
+
+def test_sizes_and_middles_of_intervals() -> None:
+    ends = np.array([[-2.0, 1.0, -3.0, -math.inf, 0.0], [1.0, 2.0, -1.0, 5.0, 0.0]])
+    span = Span(*ends)
+    assert span.least.tolist() == [0.0, 1.0, 1.0, 0.0, 0.0]
+    assert span.size.tolist() == [2.0, 2.0, 3.0, math.inf, 0.0]
+    assert span.mid.tolist() == [-0.5, 1.5, -2.0, 0.0, 0.0]
+    assert span.rad.tolist() == [1.5, 0.5, 1.0, math.inf, 0.0]
+    rng = np.random.default_rng(0)
+    wide = Span(
+        *np.sort(rng.standard_normal((2, 1000)) * 10.0 ** rng.integers(-9, 9, 1000), axis=0)
+    )
+    for mid, rad, low, high in zip(*(a.tolist() for a in (wide.mid, wide.rad, wide.lo, wide.hi))):
+        assert Fraction(mid) - Fraction(rad) <= Fraction(low)
+        assert Fraction(mid) + Fraction(rad) >= Fraction(high)
