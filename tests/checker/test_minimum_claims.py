@@ -254,3 +254,21 @@ def test_sizes_and_middles_of_intervals() -> None:
     for mid, rad, low, high in zip(*(a.tolist() for a in (wide.mid, wide.rad, wide.lo, wide.hi))):
         assert Fraction(mid) - Fraction(rad) <= Fraction(low)
         assert Fraction(mid) + Fraction(rad) >= Fraction(high)
+
+
+def test_what_is_only_convex_does_not_grow() -> None:
+    total = Curvature(2)
+    total.add(np.ones(1), Span(np.array([[1.0, 0.1]])))
+    assert total.convex
+    assert total.at_least(0.0)
+    assert not total.at_least(1e-9)
+
+
+def test_rounding_of_sums_is_in_the_curvature() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        c, m = rng.random(7), rng.standard_normal((7, 1))
+        total = Curvature(1)
+        total.add(c, Span(m))
+        exact = sum(Fraction(a) * Fraction(g) ** 2 for a, g in zip(c.tolist(), m[:, 0].tolist()))
+        assert Fraction(float(total.lower[0, 0])) <= exact
