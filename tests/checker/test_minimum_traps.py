@@ -319,3 +319,11 @@ def test_strict_needs_lowest_points_inside_the_ball() -> None:
     assert not wide.strict
     forged = replace(wide, strict=True, within=100.0)
     assert "strict" in {c.name for c in forged.verify(F).checks if not c.ok}
+
+
+def test_factors_are_equal_only_if_all_their_slopes_are() -> None:
+    """-x (x + x^2) on [0, 2]: the slopes of both factors are at least 1, and f'' falls to -14."""
+    x = gs.Variable(1)
+    program = gs.sum(-1.0 * (x * (x + x * x))).program()
+    total, _ = Pass(program, Region([1], 1.0)).backward(program.last, Span(np.ones(1)))
+    assert total.lower[0, 0] <= -14.0
