@@ -184,9 +184,9 @@ class Sabotaged(CompiledAuto):
             factor[:] = 1e3 * np.cos(np.arange(size * size).reshape(size, size) + state.fx)
         else:  # it believes to stand elsewhere, and to stand well there
             arrays["x"][:] += 1.0
-            state.record["newton"]["fx"] = -1e9
+            state.memory.record.newton.fx = -1e9
         arrays["levels"][:] += 1.0
-        arrays["stale"][:] = self.kind != "ascent"
+        arrays["stale"].view(np.int64)[:] = self.kind != "ascent"
         super().step(oracle, state, request)
 
 

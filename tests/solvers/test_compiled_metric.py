@@ -23,9 +23,9 @@ class Checked(CompiledAuto):
     def step(self, oracle: Any, state: CompiledState, request: Request) -> None:
         super().step(oracle, state, request)
         newton, model = state.memory.newton, state.memory.model
-        record = state.record["newton"]
-        fresh = np.flatnonzero(newton["stale"][: int(record["model"]["count"])] == 0)
-        if not record["scaled"] or fresh.size == 0:
+        record = state.memory.record.newton
+        fresh = np.flatnonzero(newton["stale"].view(np.int64)[: record.model.count] == 0)
+        if not record.scaled or fresh.size == 0:
             return
         self.looked += 1
         pieces, columns = newton["rows"][fresh], model["rows"][fresh]

@@ -18,8 +18,8 @@ class Programme:
 
     def __init__(self) -> None:
         words = np.zeros(1, dtype=np.int64)
-        self.memory = layout.allocate(np.zeros(50), words, np.arange(4, dtype=np.uint64))
-        self.record = self.memory.search[0]["newton"]["model"]
+        self.memory = layout.Memory(np.zeros(50), words, np.arange(4, dtype=np.uint64))
+        self.record = self.memory.record.newton.model
         self.arrays = self.memory.model
 
     def solve(
@@ -33,11 +33,11 @@ class Programme:
         self.arrays["linear"][:count] = linear
         self.arrays["weights"][:count] = weights
         support = np.flatnonzero(weights)
-        self.arrays["order"][: support.size] = support
-        self.record["count"], self.record["active"], self.record["valid"] = count, support.size, 0
-        self.record["exact"], self.record["bend"] = exact, bend
-        self.record["relative"], self.record["noise"] = 1e-12, 2.0**-50
-        machine().minimise(int(self.record["address"]))
+        self.arrays["order"].view(np.int64)[: support.size] = support
+        self.record.count, self.record.active, self.record.valid = count, support.size, 0
+        self.record.exact, self.record.bend = exact, bend
+        self.record.relative, self.record.noise = 1e-12, 2.0**-50
+        machine().minimise(self.record.address)
         found: np.ndarray = self.arrays["weights"][:count].copy()
         assert found.min() >= 0.0
         assert abs(found.sum() - 1.0) <= 1e-12

@@ -46,10 +46,7 @@ def product_up(*factors: float) -> float:
         return 0.0
     if any(math.isinf(value) for value in values):
         return math.inf
-    exact = Fraction(1)
-    for value in values:
-        exact *= Fraction(value)
-    return fraction_upper(exact)
+    return fraction_upper(math.prod(map(Fraction, values), start=Fraction(1)))
 
 
 def quotient_up(top: float, bottom: float) -> float:

@@ -10,7 +10,6 @@ sparse as the sum. Nothing rests on how good the answer is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -143,24 +142,6 @@ class ElementSystem:
         return in_order
 
 
-@dataclass
-class Minimum:
-    """Where the model has its minimum.
-
-    Attributes
-    ----------
-    v : ndarray
-    tops : ndarray, shape (K,)
-        The maximum of the linear pieces there, element by element, from above.
-    weights : ndarray, shape (p, K)
-        Multipliers of the pieces: convex weights in every element.
-    """
-
-    v: Vector
-    tops: Vector
-    weights: Matrix
-
-
 def minimise_elements(
     system: ElementSystem,
     levels: Matrix,
@@ -170,7 +151,7 @@ def minimise_elements(
     mu: float,
     accuracy: tuple[float, float] = FINE,
     late: Callable[[], bool] = lambda: False,
-) -> Minimum:
+) -> InteriorPoint:
     """Minimise the model by Mehrotra's predictor and corrector.
 
     Parameters
@@ -199,7 +180,7 @@ def minimise_elements(
     (array([-1.]), array([[0.  , 0.25],
            [1.  , 0.75]]))
     """
-    point = _InteriorPoint(system, levels, slopes, used, curvature, mu)
+    point = InteriorPoint(system, levels, slopes, used, curvature, mu)
     with np.errstate(all="ignore"):  # at its last digits a slack may vanish: that is the end
         before = 0.0
         for _ in range(STEPS):
@@ -211,16 +192,20 @@ def minimise_elements(
             before = flat
             if not point.advance(gap):
                 break
-    return Minimum(point.v, point.tops, point.weights)
+    return point
 
 
-class _InteriorPoint:
+class InteriorPoint:
     """A point with positive slack and weights on its path to the minimum.
 
     Attributes
     ----------
-    v, tops : where it is, and the height over it, element by element
-    weights, slack : of every piece; their products tend to zero
+    v : ndarray
+    tops : ndarray, shape (K,)
+        The maximum of the linear pieces there, element by element, from above.
+    weights, slack : ndarray, shape (p, K)
+        Of every piece: convex weights in every element, and how far it lies below the top. Their
+        products tend to zero, the weights to the multipliers.
     """
 
     def __init__(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
+from scipy.sparse.csgraph import connected_components
 
 from goldstein.checker.arrays import Matrix
 from goldstein.checker.enclosed.arrays import flint
@@ -36,21 +37,14 @@ def connected(sets: Sequence[Iterable[int]]) -> list[list[int]]:
     >>> connected([{0, 1}, {5}, {1, 2}, {2, 7}])
     [[0, 2, 3], [1]]
     """
-    parent = list(range(len(sets)))
-
-    def root(index: int) -> int:
-        while parent[index] != index:
-            parent[index] = parent[parent[index]]  # halve the path for the next caller
-            index = parent[index]
-        return index
-
-    owner: dict[int, int] = {}
-    for index, members in enumerate(sets):
-        for member in members:
-            parent[root(index)] = root(owner.setdefault(member, index))
+    pairs = [(index, member) for index, members in enumerate(sets) for member in members]
+    members = {member: len(sets) + place for place, (_, member) in enumerate(pairs)}
+    rows, columns = [index for index, _ in pairs], [members[member] for _, member in pairs]
+    size = len(sets) + len(pairs)
+    graph = sparse.coo_array((np.ones(len(pairs)), (rows, columns)), (size, size))
     groups: dict[int, list[int]] = {}
-    for index in range(len(sets)):
-        groups.setdefault(root(index), []).append(index)
+    for index, label in enumerate(connected_components(graph)[1][: len(sets)].tolist()):
+        groups.setdefault(label, []).append(index)
     return list(groups.values())
 
 
@@ -209,7 +203,7 @@ def _independent(rows: list[list[int]], pause: Pause = _go_on) -> list[int]:
             next(column for column in range(len(rows)) if reduced[row, column] != 0)
             for row in range(rank)
         ]
-    return _independent_by_elimination(rows, pause)
+    return [index for index, _, _ in _eliminated(rows, pause)]
 
 
 def _surely_independent(rows: list[list[int]]) -> bool:
@@ -229,25 +223,25 @@ def _surely_independent(rows: list[list[int]]) -> bool:
     return True
 
 
-def _independent_by_elimination(rows: list[list[int]], pause: Pause = _go_on) -> list[int]:
-    chosen: list[int] = []
-    reduced: list[tuple[int, list[int]]] = []
-    for index, row in enumerate(rows):
-        rest = list(row)
-        for lead, pivot in reduced:
+def _eliminated(rows: list[list[int]], pause: Pause) -> list[tuple[int, int, list[int]]]:
+    """Eliminate without fractions; return (row, column of its pivot, what is left of it).
+
+    What is left has zeros in the columns of earlier pivots. Rows that vanish are not there.
+    """
+    reduced: list[tuple[int, int, list[int]]] = []
+    for index, rest in enumerate(rows):
+        for _, lead, pivot in reduced:
             pause(0.0)
             if rest[lead]:
                 head, tail = pivot[lead], rest[lead]
                 rest = [head * a - tail * b for a, b in zip(rest, pivot, strict=True)]
                 # Without this the entries would double in length with every pivot.
-                common = math.gcd(*rest)
-                if common > 1:
-                    rest = [entry // common for entry in rest]
+                common = math.gcd(*rest) or 1
+                rest = [entry // common for entry in rest]
         lead = next((column for column, entry in enumerate(rest) if entry), -1)
         if lead >= 0:
-            chosen.append(index)
-            reduced.append((lead, rest))
-    return chosen
+            reduced.append((index, lead, rest))
+    return reduced
 
 
 def _solve(
@@ -273,28 +267,14 @@ def _solve(
 def _solve_by_elimination(
     matrix: list[list[int]], right: list[int], pause: Pause
 ) -> list[Fraction]:
-    """Fraction-free (Bareiss) elimination of an integer system with one solution."""
-    size = len(matrix)
-    work = [[*row, value] for row, value in zip(matrix, right, strict=True)]
-    previous = 1
-    for step in range(size - 1):
-        pivot = next(i for i in range(step, size) if work[i][step])
-        work[step], work[pivot] = work[pivot], work[step]
-        head = work[step][step]
-        for row in work[step + 1 :]:
-            pause(0.0)
-            tail = row[step]
-            for column in range(step, size + 1):
-                row[column] = (head * row[column] - tail * work[step][column]) // previous
-        previous = head
-    # By Cramer's rule the solution times the determinant is an integer vector.
-    determinant = work[-1][size - 1]
-    tops = [0] * size
-    for step in reversed(range(size)):
+    """Solve an integer system with one solution, the last pivot first."""
+    solved = [Fraction(0)] * len(matrix)
+    work = _eliminated([[*row, top] for row, top in zip(matrix, right, strict=True)], pause)
+    for _, lead, row in reversed(work):
         pause(0.0)
-        known = sum(work[step][c] * tops[c] for c in range(step + 1, size))
-        tops[step] = (determinant * work[step][size] - known) // work[step][step]
-    return [Fraction(top, determinant) for top in tops]
+        known = exact_dot(row[:-1], solved)
+        solved[lead] = (row[-1] - known) / row[lead]
+    return solved
 
 
 #: Rows whose triangular factor falls off by more than this count as dependent.

@@ -109,7 +109,10 @@ def min_norm_weights(gradients: ArrayLike, deadline: float = math.inf) -> Vector
     if columns.shape[0] > 2 * count:
         # The norm sees the rows only through the triangular factor, which is much smaller.
         columns = _triangle(columns)
-    weights = _least_squares(columns, math.sqrt(squared.item(int(squared.argmax()))))
+    # As non-negative least squares: [C/longest; 1'] w ~ [0; 1] has a multiple of them as solution.
+    longest = math.sqrt(squared.item(int(squared.argmax())))
+    system = np.vstack([columns / longest, np.ones(count)])
+    weights = convex_weights(system, np.append(np.zeros(len(columns)), 1.0))
     if weights is None:
         hull = Hull(rows.shape[1], count)
         for row in rows:
@@ -284,7 +287,10 @@ class Hull:
         self._search(gram, entering)
         point = weights.dot(rows)
         squared = float(point.dot(point))
-        if squared <= self._gram_limit**2 * self._longest and self._is_short(squared):
+        # Is it so short against the rows it is made of that their Gram matrix is too coarse?
+        short, squares = self._gram_limit**2, self._gram.diagonal()
+        coarse = squared <= short * self._longest
+        if coarse and squared <= short * float(squares[self._order[: self._active]].max()):
             self._descend(gram, exact=True)
             self._search(gram, None, exact=True)
             point = weights.dot(rows)
@@ -320,7 +326,8 @@ class Hull:
                 if entering is None:
                     return
                 best, kept = squared, weights.copy()
-            self._let_in(entering)
+            self._order[self._active] = entering
+            self._active += 1
             entering = None
             self._descend(gram, exact)
 
@@ -351,19 +358,10 @@ class Hull:
         noise = 4.0 * UNIT * length * math.sqrt(self._gram.item(index, index))
         return product < squared * (1.0 - SLACK) - noise and self._weights.item(index) <= 0.0
 
-    def _let_in(self, index: int) -> None:
-        self._order[self._active] = index
-        self._active += 1
-
     def _return_to(self, weights: Vector) -> None:
         """Rounding has the last word: stay with the better weights."""
         self.weights[:] = weights
         self._collect()
-
-    def _is_short(self, squared: float) -> bool:
-        """Is m so short against the rows it is made of that their Gram matrix is too coarse?"""
-        lengths = self._gram.diagonal()[self._order[: self._active]]
-        return squared <= self._gram_limit**2 * float(lengths.max())
 
     def _descend(self, gram: Matrix, exact: bool) -> None:
         """Walk to the affine shortest vector of the active set, dropping weights that reach 0."""
@@ -484,7 +482,9 @@ class Hull:
             free ^= flips
             if not free.any():
                 return None
-        return _on_simplex(solution)
+        weights = np.where(np.isfinite(solution), solution, 0.0).clip(min=0.0)
+        total = float(weights.sum())
+        return weights / total if 0.0 < total < math.inf else None
 
     def _start_at(self, index: int) -> None:
         self.weights[:] = 0.0
@@ -564,38 +564,13 @@ def _of_long_rows(rows: Matrix, deadline: float) -> Vector:
 
 def _triangle(columns: Matrix) -> Matrix:
     """Return R of the factorisation QR: what `numpy.linalg.qr` does, in a tenth of its time."""
-    count = columns.shape[1]
-    factor: Matrix = np.triu(dgeqrf(columns)[0][:count])
+    factor: Matrix = np.triu(dgeqrf(columns)[0][: columns.shape[1]])
     return factor
 
 
 def _vertex(count: int, index: int) -> Vector:
     weights = np.zeros(count)
     weights[index] = 1.0
-    return weights
-
-
-def _least_squares(columns: Matrix, scale: float) -> Vector | None:
-    """Convex weights of the shortest combination of the columns, or None where the search fails.
-
-    As non-negative least squares: `[C/scale; 1'] w ~ [0; 1]` has a multiple of them as solution.
-    """
-    height, count = columns.shape
-    system = np.empty((height + 1, count))
-    np.divide(columns, scale, out=system[:height])
-    system[height] = 1.0
-    target = np.zeros(height + 1)
-    target[height] = 1.0
-    return convex_weights(system, target)
-
-
-def _on_simplex(raw: Vector) -> Vector | None:
-    """Clip and normalise, or None when nothing positive and finite is left."""
-    weights = np.where(np.isfinite(raw), raw, 0.0).clip(min=0.0)
-    total = float(weights.sum())
-    if not (0.0 < total < math.inf):
-        return None
-    weights /= total
     return weights
 
 

@@ -137,12 +137,8 @@ class AutoState(BallState):
         """Let the bundle have what the memory knows within the radius and it was not offered."""
         memory = self.memory
         for row in memory.near(self.centre, radius, self.offered)[: self.bundle.capacity]:
-            self.bundle.add(
-                memory.points[row].copy(),
-                memory.gradients[row],
-                bool(memory.perturbed[row]),
-                radius,
-            )
+            point, safe = memory.points[row].copy(), bool(memory.perturbed[row])
+            self.bundle.add(point, memory.gradients[row], safe, radius)
 
     def add_found(self) -> None:
         self.bundle.add(self.point, self.found, reach=self.working)
@@ -239,10 +235,9 @@ class Auto(Solver):
         sweep: bool = True,
         elements: bool = True,
     ) -> None:
-        if capacity is not None and capacity < 3:
-            raise InputError(f"capacity must be at least 3, got {capacity}.")
-        if memory is not None and memory < 3:
-            raise InputError(f"memory must be at least 3, got {memory}.")
+        for label, count in (("capacity", capacity), ("memory", memory)):
+            if count is not None and count < 3:
+                raise InputError(f"{label} must be at least 3, got {count}.")
         self.newton = newton
         self.capacity = capacity
         self.memory = memory
@@ -286,7 +281,7 @@ class Auto(Solver):
         if self.elements and isinstance(oracle.plain, PartiallySeparable):
             own = stream(request.seed, 0, "partitioned")
             allowed = int(ELEMENTS * (self.max_memory or DEFAULT))
-            state.partitioned = PartitionedSearch.of(oracle, allowed, own)
+            state.partitioned = PartitionedSearch.of(oracle.plain, allowed, own)
         state.newton.restart(state.x, fx)
         open_slice(state, oracle.calls)
         return state

@@ -91,7 +91,9 @@ class Continuation:
             return False  # it was called back to certify, and has
         self.held = Held(state.x.copy(), state.fx, certificate)
         if first:
-            self._nonconvex = self._has_come_down(state) and contradicts_convexity(
+            # After a warm start f has not fallen so far that a share of that counts.
+            come_down = self._least(state) == SHARE * self._fall(state)
+            self._nonconvex = come_down and contradicts_convexity(
                 certificate, *self.solver.known(state)
             )
         enough = self._least(state) * (DOUBTED if self._nonconvex else 1.0)
@@ -102,7 +104,13 @@ class Continuation:
             if self._nonconvex:
                 self._until = calls + PATIENCE
         self._extend(state, calls)
-        self._refine(certificate)
+        self._finer *= FINER
+        # More than the certificate says.
+        eps, delta = self.request.eps, self.request.delta
+        while self._finer >= FINEST and (
+            certificate.eps <= self._finer * eps and certificate.delta <= self._finer * delta
+        ):
+            self._finer *= FINER
         more = self._finer >= FINEST and calls < min(self._until, self._limit)
         return more and self._aim(state, self._finer)
 
@@ -139,21 +147,6 @@ class Continuation:
 
     def _fall(self, state: State) -> float:
         return self._start[1] - state.fx
-
-    def _has_come_down(self, state: State) -> bool:
-        """Has f fallen so far that a share of that counts? After a warm start it has not."""
-        return self._least(state) == SHARE * self._fall(state)
-
-    def _refine(self, certificate: Any) -> None:
-        """Ask for more than the certificate says."""
-        self._finer *= FINER
-        while self._meets(certificate) and self._finer >= FINEST:
-            self._finer *= FINER
-
-    def _meets(self, certificate: Any) -> bool:
-        """Is it as fine as what the search would be asked for?"""
-        eps, delta = self._finer * self.request.eps, self._finer * self.request.delta
-        return bool(certificate.eps <= eps and certificate.delta <= delta)
 
     def _aim(self, state: State, finer: float) -> bool:
         return self.solver.retarget(state, finer * self.request.eps, finer * self.request.delta)

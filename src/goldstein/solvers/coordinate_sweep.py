@@ -27,9 +27,10 @@ from goldstein.checker.arrays import Vector
 from goldstein.errors import KinkError
 from goldstein.numerics.element_model import Mask
 from goldstein.oracles import CountedOracle
-from goldstein.solvers.ask_tell import drive
+from goldstein.solvers.ask_tell import gradient_of, value_of
 from goldstein.solvers.logic import sweeps
 from goldstein.solvers.logic.centre import begin_afresh
+from goldstein.solvers.logic.questions import TRIAL
 from goldstein.solvers.logic.sweeps import leave_to_proof, take_in
 from goldstein.solvers.side_expansion import HELP, MISSING, SideExpansion, longest_together
 
@@ -68,14 +69,22 @@ class CoordinateSweep:
         self.bound = math.inf
         self.point: Vector = np.zeros(0)
         self.reply = math.inf
-        self.found: Vector = self.point
         self._last = NARROW * delta / math.sqrt(dim)
         self._radius = self._factor = 0.0
         self.rest()
 
     def step(self, oracle: CountedOracle) -> bool:
         """Ask for one gradient, or for f in the end; return whether that was the end."""
-        drive(oracle, self, sweeps.begin(self), sweeps.told, sweeps.kinked)
+        if self.steps < self.length:
+            # At a random point of the step; in floating point that may be a kink, the next is not.
+            found = gradient_of(oracle, self._at + self.rng.random() * self._step)
+            if found is None:
+                return False
+            self._learn(found)
+        else:
+            self.point, self.ended = self._at, True
+            self.reply = value_of(oracle, self.point, TRIAL)
+        self.steps += 1
         return self.ended
 
     def depart(self, x: Vector, length: int) -> None:
@@ -90,16 +99,9 @@ class CoordinateSweep:
         self._radius = max(wide, self._last)
         self._factor = (self._last / self._radius) ** (1.0 / length)
 
-    def place_step(self) -> None:
-        """Ask at a random point of the step."""
-        self.point = self._at + self.rng.random() * self._step
-
-    def place_end(self) -> None:
-        self.point = self._at
-
-    def learn(self) -> None:
+    def _learn(self, g: Vector) -> None:
         """Make the step; let every learner choose its next one."""
-        g, step, spare = self.found, self._step, self._spare
+        step, spare = self._step, self._spare
         self._at += step
         self._sum *= KEPT
         self._sum += g

@@ -30,8 +30,8 @@ from goldstein.numerics.element_model import (
     ROUGH,
     Cube,
     ElementSystem,
+    InteriorPoint,
     Mask,
-    Minimum,
     along,
     combined,
     minimise_elements,
@@ -92,7 +92,7 @@ class ElementBundle:
 
     def model(
         self, mu: float, late: Callable[[], bool] = lambda: False
-    ) -> tuple[Minimum, float, Vector]:
+    ) -> tuple[InteriorPoint, float, Vector]:
         """Minimise the model; return the fall it predicts and the gradient it ends with, too."""
         errors = self.values - self.levels
         far = LOCALITY * squares(self.points - self.system.gather(self.x))
@@ -130,11 +130,10 @@ class ElementBundle:
         self._put(slot, level, gradients, own)
 
     def _put(self, slot: Indices, level: Vector, gradients: Matrix, own: Matrix) -> None:
-        everyone = self._all
-        self.levels[slot, everyone] = level
-        self.slopes[slot, :, everyone] = gradients.T
-        self.points[slot, :, everyone] = own.T
-        self.used[slot, everyone] = True
+        self.levels[slot, self._all] = level
+        self.slopes[slot, :, self._all] = gradients.T
+        self.points[slot, :, self._all] = own.T
+        self.used[slot, self._all] = True
 
     def _learn_curvature(self, own: Matrix, gradients: Matrix) -> None:
         """BFGS, element by element, between points on the same side of its kinks.
@@ -305,7 +304,7 @@ class KinkSides:
 
     def _minimum(
         self, levels: Matrix, curvature: Cube, mu: float, late: Callable[[], bool]
-    ) -> Minimum:
+    ) -> InteriorPoint:
         used = np.stack([np.ones_like(self.kinked), self.kinked])
         slopes = np.stack(self.slopes)
         return minimise_elements(
@@ -375,12 +374,9 @@ class PartitionedSearch:
 
     @classmethod
     def of(
-        cls, oracle: CountedOracle, max_memory: int, rng: np.random.Generator
+        cls, terms: PartiallySeparable, max_memory: int, rng: np.random.Generator
     ) -> PartitionedSearch | None:
-        """Return a search if the function is a sum of elements that it can deal with."""
-        terms = oracle.plain
-        if not isinstance(terms, PartiallySeparable):
-            return None
+        """Return a search if it can deal with this sum of elements."""
         indices = np.ascontiguousarray(terms.indices.T)
         width, count = indices.shape
         # Pieces, their points and four temporaries of that size; blocks and their assembly.

@@ -17,13 +17,10 @@ from goldstein.numerics.hull_problems import sparse_weights
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.result import Status
-from goldstein.solvers.ask_tell import drive
+from goldstein.solvers.ask_tell import gradient_of, value_of
 from goldstein.solvers.ball_state import BallState, check_line
 from goldstein.solvers.base import Evidence, Request, Solver
 from goldstein.solvers.logic.algorithm_one import (
-    DESCENT,
-    FARTHER,
-    FIRST,
     aim,
     descends,
     look,
@@ -31,7 +28,7 @@ from goldstein.solvers.logic.algorithm_one import (
     told_farther,
     try_farther,
 )
-from goldstein.solvers.logic.questions import GRADIENT, NOTHING, VALUE
+from goldstein.solvers.logic.questions import NOTHING, VALUE
 from goldstein.solvers.memory import LipschitzGuard
 from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.schedules import (
@@ -131,10 +128,8 @@ class PINGD(Solver):
         if gap is not None and not gap >= 0:
             raise InputError(f"gap must be a nonnegative number or None, got {gap!r}.")
         LipschitzGuard(lipschitz)  # refuses bad values with its own message
-        self.lipschitz = lipschitz
-        self.gamma = gamma
-        self.gap = gap
-        self.round_failure = round_failure
+        self.lipschitz, self.gamma = lipschitz, gamma
+        self.gap, self.round_failure = gap, round_failure
 
     def _state(self, x: Vector, fx: float) -> PingdState:
         return PingdState(x=x, fx=fx)
@@ -147,47 +142,12 @@ class PINGD(Solver):
         return state
 
     def step(self, oracle: CountedOracle, state: PingdState, request: Request) -> None:
-        known = state.m is not None and state.rejected is None
-        question = self._test(state) if known else self._open_round(state)
-        drive(oracle, state, question, self._told, _kinked)
-
-    def _open_round(self, state: PingdState) -> int:
-        """Draw the first point of a round; give up where the theory says that is justified."""
-        state.rejected = None
-        state.m = None
-        if self.gap is not None:
-            moves = descent_steps(self.gap, state.eps, state.delta)
-            if state.steps >= moves:
-                state.status = Status.STEPS_EXHAUSTED
-                return NOTHING
-            if state.rounds_here >= rounds(moves, self.gamma, self.round_failure):
-                state.status = Status.ROUNDS_EXHAUSTED
-                return NOTHING
-        state.rounds_here += 1
-        state.rounds_opened += 1
-        state.rng = stream(state.seed, state.rounds_opened, self.name)
-        state.failed_steps = 0
-        state.point = uniform_in_ball(state.rng, state.x, state.delta)
-        state.phase = FIRST
-        return GRADIENT
-
-    def _told(self, state: PingdState) -> int:
-        if state.phase == DESCENT:
-            return self._after_trial(state)
-        if state.phase == FARTHER:
-            return told_farther(state)
-        raised = self._observe(state)
-        if state.phase == FIRST:
+        """Test m; where it is too long, descend along it, or learn a gradient that shortens it."""
+        if state.m is None or state.rejected is not None:
+            if not self._opens_round(state) or self._learn(oracle, state) is None:
+                return
             state.begin()
             state.informed = True
-            return self._test(state)
-        if raised and self._restart_when_raised:
-            state.m = None
-            return NOTHING
-        state.include()
-        return NOTHING
-
-    def _test(self, state: PingdState) -> int:
         m = state.m
         assert m is not None
         norm = math.sqrt(m.dot(m))
@@ -195,28 +155,55 @@ class PINGD(Solver):
         # The first test: nothing divides by |m| before it.
         if norm <= state.eps:
             state.evidence = state.gathered()
-            return NOTHING
+            return
         state.centre, state.centre_value = state.x, state.fx
         aim(state, norm, state.delta, min(norm / state.guard.value, 1.0))
-        return VALUE
-
-    def _after_trial(self, state: PingdState) -> int:
+        state.reply = value_of(oracle, state.point, VALUE)
         if descends(state):
             move(state)
-            state.rounds_here = 0
-            state.m = None
-            state.informed = False
-            return try_farther(state) if self.expand else NOTHING
+            state.rounds_here, state.m, state.informed = 0, None, False
+            question = try_farther(state) if self.expand else NOTHING
+            while question != NOTHING:
+                state.reply = value_of(oracle, state.point, question)
+                question = told_farther(state)
+            return
         state.spare = state.point
         state.failed_steps += 1
         if state.failed_steps >= state.max_steps:
             state.m = None  # a gradient whose m is never tested would be wasted
-            return NOTHING
-        return look(state, state.delta)
+            return
+        look(state, state.delta)
+        raised = self._learn(oracle, state)
+        if raised and self._restart_when_raised:
+            state.m = None
+        elif raised is not None:
+            state.include()
 
-    def _observe(self, state: PingdState) -> bool:
-        g = state.found
-        raised = state.guard.observe(math.sqrt(g.dot(g)))
+    def _opens_round(self, state: PingdState) -> bool:
+        """Draw the first point of a round; give up where the theory says that is justified."""
+        state.rejected = state.m = None
+        if self.gap is not None:
+            moves = descent_steps(self.gap, state.eps, state.delta)
+            if state.steps >= moves:
+                state.status = Status.STEPS_EXHAUSTED
+                return False
+            if state.rounds_here >= rounds(moves, self.gamma, self.round_failure):
+                state.status = Status.ROUNDS_EXHAUSTED
+                return False
+        state.rounds_here += 1
+        state.rounds_opened += 1
+        state.rng = stream(state.seed, state.rounds_opened, self.name)
+        state.failed_steps = 0
+        state.point = uniform_in_ball(state.rng, state.x, state.delta)
+        return True
+
+    def _learn(self, oracle: CountedOracle, state: PingdState) -> bool | None:
+        """Ask for a gradient; return whether it raised L, or None for a kink: redrawn next time."""
+        found = gradient_of(oracle, state.point)
+        if found is None:
+            return None
+        state.found = found
+        raised = state.guard.observe(math.sqrt(found.dot(found)))
         if raised or state.failed_steps == 0:
             level = max(state.guard.value, state.eps)
             state.max_steps = steps_per_round(level, state.eps, self.round_failure)
@@ -225,11 +212,6 @@ class PINGD(Solver):
     def best_evidence(self, state: PingdState) -> Evidence | None:
         # After a failed round its gradients still speak about this x; after a move they do not.
         return state.gathered() if state.informed else None
-
-
-def _kinked(state: PingdState) -> int:
-    """In floating point a random point may be a kink; the next draw is another."""
-    return NOTHING
 
 
 @dataclass(kw_only=True, slots=True)

@@ -151,7 +151,7 @@ class QuasiNewton:
         return -float(self.g @ self.g)
 
     def direction_length(self) -> float:
-        return _length(self.p)
+        return math.sqrt(self.p.dot(self.p))
 
     def largest(self) -> float:
         return float(np.abs(self.x).max())
@@ -203,7 +203,3 @@ class QuasiNewton:
 
     def clear_model(self) -> None:
         self.metric.reset()
-
-
-def _length(v: Vector) -> float:
-    return math.sqrt(v.dot(v))

@@ -207,9 +207,7 @@ class NoisySolver(Solver):
 
     def _finish_stage(self, oracle: CountedOracle, state: NoisyState, request: Request) -> None:
         state.x = self._output(state)
-        if oracle.has_value:
-            state.fx = oracle.value(state.x)
-        state.moved = True
+        self._look(oracle, state)
         if not oracle.has_gradient:
             state.status = Status.ESTIMATED
             return
@@ -304,11 +302,10 @@ class O2NC(NoisySolver):
     def _plan(
         self, oracle: CountedOracle, state: NoisyState, request: Request, steps: int, radius: float
     ) -> tuple[O2NCSchedule, int, bool]:
-        if self.schedule == "practice":
+        practical = self.schedule == "practice"
+        if practical:
             plan = o2nc_practice(radius, steps, window=self.window)
-            self._jitter(state, request, plan)
-            return plan, steps, False
-        if self.schedule == "parameter-free":
+        elif self.schedule == "parameter-free":
             spare = oracle.limit - oracle.calls
             steps = self.steps or (int(0.8 * spare) if math.isfinite(spare) else steps)
             plan = o2nc_parameter_free(request.delta, max(1, steps))
@@ -320,13 +317,12 @@ class O2NC(NoisySolver):
                 )
             scale = gradient_scale(bound, self.noise)
             plan = o2nc_optimal(request.eps, request.delta, scale=scale, gap=self.gap)
-        self._jitter(state, request, plan)
-        chosen = int(stream(request.seed, 0, "output").integers(1, plan.windows + 1))
-        return plan, chosen * plan.window, True
-
-    def _jitter(self, state: NoisyState, request: Request, plan: O2NCSchedule) -> None:
         rng = stream(request.seed, state.stage, "start")
         state.iterate = uniform_in_ball(rng, state.iterate, JITTER * plan.step_radius)
+        if practical:
+            return plan, steps, False
+        chosen = int(stream(request.seed, 0, "output").integers(1, plan.windows + 1))
+        return plan, chosen * plan.window, True
 
     def _choose(self, state: NoisyState, rng: np.random.Generator) -> tuple[Vector, Vector, float]:
         plan: O2NCSchedule = state.schedule
@@ -410,38 +406,30 @@ class PSINGD(NoisySolver):
     def _plan(
         self, oracle: CountedOracle, state: NoisyState, request: Request, steps: int, radius: float
     ) -> tuple[PSINGDSchedule, int, bool]:
-        if self.schedule == "theory":
-            return self._plan_theory(oracle, state, request)
+        practical = self.schedule == "practice"
+        if practical:
+            plan, last = psingd_practice(radius, steps, averaging=self.averaging), steps
+        else:
+            bound = self.lipschitz if self.lipschitz is not None else request.lipschitz
+            if bound is None or self.gap is None:
+                raise InputError(
+                    "schedule='theory' needs lipschitz and gap; use 'practice' otherwise."
+                )
+            if request.eps > gradient_scale(bound, self.noise):
+                return psingd_practice(request.delta, 1), 0, True  # every point qualifies
+            plan = psingd_theory(
+                request.eps, request.delta, lipschitz=bound, noise=self.noise, gap=self.gap
+            )
+            index = int(stream(request.seed, 0, "output").integers(1, plan.steps + 1))
+            last = max(1, index - plan.window) - 1
         if state.average is None:
-            state.average = self._first_gradient(oracle, state, request, 1e-3 * radius)
-        return psingd_practice(radius, steps, averaging=self.averaging), steps, False
-
-    def _plan_theory(
-        self, oracle: CountedOracle, state: NoisyState, request: Request
-    ) -> tuple[PSINGDSchedule, int, bool]:
-        bound = self.lipschitz if self.lipschitz is not None else request.lipschitz
-        if bound is None or self.gap is None:
-            raise InputError("schedule='theory' needs lipschitz and gap; use 'practice' otherwise.")
-        if request.eps > gradient_scale(bound, self.noise):
-            return psingd_practice(request.delta, 1), 0, True  # every point qualifies
-        plan = psingd_theory(
-            request.eps, request.delta, lipschitz=bound, noise=self.noise, gap=self.gap
-        )
-        index = int(stream(request.seed, 0, "output").integers(1, plan.steps + 1))
-        state.average = self._first_gradient(
-            oracle, state, request, min(request.delta, plan.perturbation)
-        )
-        return plan, max(1, index - plan.window) - 1, True
-
-    def _first_gradient(
-        self, oracle: CountedOracle, state: NoisyState, request: Request, radius: float
-    ) -> Vector:
-        """Ask near the start, never at it: it may be a kink."""
-        rng = stream(request.seed, state.clock, self.name)
-        y = uniform_in_ball(rng, state.iterate, radius)
-        g = draw_gradient(oracle, state, y, rng, radius)
-        state.square = float(g @ g)
-        return g
+            # Ask near the start, never at it: it may be a kink.
+            near = 1e-3 * radius if practical else min(request.delta, plan.perturbation)
+            rng = stream(request.seed, state.clock, self.name)
+            y = uniform_in_ball(rng, state.iterate, near)
+            state.average = g = draw_gradient(oracle, state, y, rng, near)
+            state.square = float(g @ g)
+        return plan, last, not practical
 
     def _advance(self, oracle: CountedOracle, state: NoisyState, request: Request) -> None:
         if state.done + 1 < state.stop or not state.last_stage:

@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.oracles.base import Oracle
+from goldstein.oracles.base import Derived
 from goldstein.oracles.counted import CountedOracle
 from goldstein.solvers.stochastic import O2NC
 from goldstein.solvers.values import check_confidence
@@ -39,17 +39,14 @@ def second_moment(dim: int, lipschitz: float) -> float:
     return lipschitz if dim == 1 else dim / math.sqrt(dim - 1) * lipschitz
 
 
-class TwoPoints(Oracle):
+class TwoPoints(Derived):
     """Values, and two-point estimates along random directions in place of noisy gradients."""
 
     has_gradient = False
 
     def __init__(self, values: CountedOracle, radius: float) -> None:
+        super().__init__(values)
         self.values, self.radius = values, radius
-
-    @property
-    def name(self) -> str:
-        return self.values.name
 
     def value(self, x: Vector) -> float:
         return self.values.value(x)

@@ -14,9 +14,11 @@ import numpy as np
 from numba import types
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
+from numba.np.numpy_support import carray
+from numba.np.unsafe.ndarray import to_fixed_tuple
 from numpy.typing import NDArray
 
-from goldstein.solvers.compiled.records import integers, vector, view_of
+from goldstein.solvers.compiled.records import integers, pointer, vector
 
 #: state = answer(x, size, target, question, words, pair), all but the size being addresses
 _SIGNATURE = types.int64(*[types.int64] * 6)
@@ -41,17 +43,15 @@ def bind(
         return None
     words: list[int] = []
     alive: list[Any] = []
-    loaders, kinds = [], []
+    loaders: list[tuple[tuple[str, int], int]] = []
     for arg in args:
         known = _as_words(arg)
         if known is None:
             return None
-        kind, added, owner = known
-        loaders.append((kind, len(words)))
-        kinds.append(kind)
-        words.extend(added)
-        alive.append(owner)
-    key = (fun, jac, tuple(kinds))
+        loaders.append((known[0], len(words)))
+        words.extend(known[1])
+        alive.append(known[2])
+    key = (fun, jac, tuple(loaders))
     if key not in _ADAPTERS:
         _ADAPTERS[key] = _adapter(fun, jac, loaders)
     adapter = _ADAPTERS[key]
@@ -77,12 +77,11 @@ def _as_words(arg: Any) -> tuple[tuple[str, int], list[int], Any] | None:
 
 def _adapter(fun: Any, jac: Any, loaders: list[tuple[tuple[str, int], int]]) -> Any:
     """Compile the adapter; None where Numba cannot."""
-    ask_fun: Any = _with_arguments(fun, loaders)
+    make: Any = _pair_adapter if jac is True else _two_adapter
+    functions = [fun] if jac is True else [fun, jac]
+    asked: list[Any] = [_with_arguments(each, loaders) for each in functions]
     try:
-        if jac is True:
-            return numba.cfunc(_SIGNATURE)(_pair_adapter(ask_fun))
-        ask_jac = _with_arguments(jac, loaders)
-        return numba.cfunc(_SIGNATURE)(_two_adapter(ask_fun, ask_jac))
+        return numba.cfunc(_SIGNATURE)(make(*asked))
     except NumbaError:
         return None
 
@@ -159,28 +158,14 @@ def _loading(inner: Any, load: Any, at: int) -> Any:
 
 def _loader(kind: tuple[str, int]) -> Any:
     """Return a jitted function that reads one argument of this kind from the words."""
-    name, dimensions = kind
-    view = view_of(numba.from_dtype(np.dtype(name)))
-    if dimensions == 0:
+    dtype, dimensions = np.dtype(kind[0]), kind[1]
 
-        def load(words: Any, at: Any) -> Any:
-            return view(words[at], 1)[0]
+    def load_number(words: Any, at: Any) -> Any:
+        return carray(pointer(words[at]), 1, dtype)[0]
 
-    elif dimensions == 1:
+    def load_array(words: Any, at: Any) -> Any:
+        extents = words[at + 1 : at + 1 + dimensions]
+        shape: Any = to_fixed_tuple(extents, dimensions)  # type: ignore[call-arg]
+        return carray(pointer(words[at]), shape, dtype)
 
-        def load(words: Any, at: Any) -> Any:
-            return view(words[at], words[at + 1])
-
-    elif dimensions == 2:
-
-        def load(words: Any, at: Any) -> Any:
-            rows, columns = words[at + 1], words[at + 2]
-            return view(words[at], rows * columns).reshape((rows, columns))
-
-    else:
-
-        def load(words: Any, at: Any) -> Any:
-            pages, rows, columns = words[at + 1], words[at + 2], words[at + 3]
-            return view(words[at], pages * rows * columns).reshape((pages, rows, columns))
-
-    return numba.njit(load)
+    return numba.njit(load_array if dimensions else load_number)

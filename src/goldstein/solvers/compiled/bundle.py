@@ -21,6 +21,7 @@ from goldstein.solvers.compiled.quadratic import (
 from goldstein.solvers.compiled.records import integers, make_kernels, row, search_at, unit, vector
 from goldstein.solvers.compiled.vectors import ball_point, copy, distance, dot, length, move
 from goldstein.solvers.logic import bundle_member
+from goldstein.solvers.logic.questions import NOTHING
 
 
 def remember(search: Any, point: Any, gradient: Any, perturbed: Any) -> None:
@@ -91,15 +92,13 @@ def clear_bundle(search: Any) -> None:
 
 def shortest(search: Any) -> Any:
     """Leave the shortest vector of the hull in its `point`; return its length."""
-    measure(search.address)
+    measure(search)
     point = vector(search.hull.point, search.dim)
     return math.sqrt(dot(point, point))
 
 
-@unit
-def measure(address: Any) -> Any:
+def measure(search: Any) -> None:
     """Find the weights of the shortest vector."""
-    search = search_at(address)
     hull = search.hull
     count = hull.count
     point = vector(hull.point, hull.width)
@@ -109,12 +108,12 @@ def measure(address: Any) -> Any:
     if search.clean == 1 and search.solved >= count - 1:
         squared = dot(point, point)
         if search.solved == count:
-            return 0
+            return
         # One newcomer: it alone can have changed anything.
         noise = _NOISE * math.sqrt(squared * square(hull, count - 1))
         if not dot(row(hull.rows, hull.width, count - 1), point) < squared * (1 - _SLACK) - noise:
             search.solved = count
-            return 0
+            return
     hull.relative, hull.noise = _SLACK, _NOISE
     squared = shortest_point(hull)
     best = shortest_row(hull)
@@ -124,7 +123,6 @@ def measure(address: Any) -> Any:
         copy(row(hull.rows, hull.width, best), point)
     search.solved = count
     search.clean = 1
-    return 0
 
 
 def add(search: Any, point: Any, gradient: Any, perturbed: Any, reach: Any) -> None:
@@ -152,7 +150,7 @@ def _make_room(search: Any) -> None:
     The active rows are affinely independent, so there are at most d + 1 of them, fewer than the
     bundle has room for. Should rounding fill it nevertheless, the lightest row goes.
     """
-    measure(search.address)
+    measure(search)
     hull = search.hull
     weights, places = vector(hull.weights, hull.count), integers(search.places, hull.count)
     lightest = 0
@@ -171,22 +169,14 @@ def add_found(search: Any) -> None:
 
 def keep_near(search: Any, moved: Any, radius: Any) -> None:
     """Drop the rows with points outside the ball around the centre, which moved by `moved`."""
-    search.wanted_move, search.wanted_radius = moved, radius
-    drop_far(search.address)
-
-
-@unit
-def drop_far(address: Any) -> Any:
-    search = search_at(address)
-    radius, count = search.wanted_radius, search.hull.count
+    count = search.hull.count
     reach, places = vector(search.reach, count), integers(search.places, count)
     for index in range(count):
-        reach[index] += search.wanted_move
+        reach[index] += moved
         if reach[index] > radius:
             reach[index] = distance(row(search.points, search.dim, index), search.centre)
         places[index] = 0 if reach[index] <= radius else -1
     _keep_placed(search)
-    return 0
 
 
 def drop_unperturbed(search: Any) -> None:
@@ -201,14 +191,6 @@ def drop_unperturbed(search: Any) -> None:
 
 def gather(search: Any, radius: Any) -> None:
     """Let the bundle have what the ring knows within the radius and it was not offered."""
-    search.wanted_radius = radius
-    take_near(search.address)
-
-
-@unit
-def take_near(address: Any) -> Any:
-    search = search_at(address)
-    radius = search.wanted_radius
     perturbed = integers(search.ring_perturbed, search.ring_size)
     oldest = max(search.offered, search.added - search.ring_size)
     taken = 0
@@ -219,7 +201,6 @@ def take_near(address: Any) -> Any:
             point = row(search.ring_points, search.dim, index)
             gradient = row(search.ring_gradients, search.dim, index)
             add(search, point, gradient, perturbed[index], radius)
-    return 0
 
 
 def _keep_placed(search: Any) -> None:
@@ -321,7 +302,7 @@ def go_surely(address: Any) -> Any:
         return bundle_member.begin(search)
     if search.entry == TOLD:
         return bundle_member.told(search)
-    return bundle_member.kinked(search)
+    return NOTHING
 
 
 make_kernels(globals())

@@ -22,6 +22,7 @@ from typing import Any
 import goldstein.solvers
 from goldstein.extras import missing_extra
 from goldstein.numerics import cone
+from goldstein.storage.files import replacing
 
 #: Set to a folder, it is the only place where machine code is looked for and kept.
 FOLDER_VARIABLE = "GOLDSTEIN_CACHE_DIR"
@@ -163,14 +164,11 @@ def _compile(name: str) -> bytes:
 def _keep(name: str, content: bytes) -> None:
     """Write a file to the first folder that takes it, at once or not at all."""
     for folder in _folders():
-        try:
+        with contextlib.suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+            with replacing(folder / name) as file:
                 file.write(content)
-            os.replace(file.name, folder / name)
             return
-        except OSError:
-            continue
 
 
 def _folders() -> Iterator[Path]:

@@ -26,7 +26,6 @@ from goldstein.solvers.compiled.vectors import (
     scale,
 )
 from goldstein.solvers.compiled.vectors import largest as largest_of
-from goldstein.solvers.compiled.vectors import scale as multiply
 from goldstein.solvers.logic import line_search
 from goldstein.solvers.tuning import TUNING
 
@@ -86,28 +85,21 @@ def square_of_change(newton: Any) -> Any:
 def scale_metric(newton: Any, factor: Any) -> None:
     size, model, root = newton.dim, newton.model, math.sqrt(factor)
     for i in range(size):
-        multiply(root, row(newton.factor, size, i))
+        scale(root, row(newton.factor, size, i))
     for slot in range(model.count):
-        multiply(root, row(model.rows, size, slot))
-        multiply(factor, row(model.gram, model.capacity, slot))
+        scale(root, row(model.rows, size, slot))
+        scale(factor, row(model.gram, model.capacity, slot))
 
 
 def learn(newton: Any, sy: Any) -> None:
     """BFGS: learn from the step and the change of the gradient; their product is `sy`."""
-    newton.sy = sy
-    learn_pair(newton.owner)
-
-
-@unit
-def learn_pair(address: Any) -> Any:
-    newton = search_at(address).newton
-    size, sy, s = newton.dim, newton.sy, newton.step
+    size, s = newton.dim, newton.step
     along, behind_p = newton.along, newton.behind
     if newton.scaled == 0:
         _begin(newton, math.sqrt(sy / dot(newton.change, newton.change)))
     square = dot(behind_p, behind_p)
     if not 0.0 < square < math.inf:
-        return 0
+        return
     # J + s a' with a = (sqrt(s'y) r / |r| - J'y) / s'y, where r = -J'g and g led to the step.
     to_factor(newton, newton.change, along)
     share = math.sqrt(sy / square)
@@ -116,7 +108,6 @@ def learn_pair(address: Any) -> Any:
     for i in range(size):
         add_multiple(s[i], along, row(newton.factor, size, i))
     _follow(newton, along)
-    return 0
 
 
 def _follow(newton: Any, along: Any) -> None:
@@ -136,13 +127,13 @@ def _follow(newton: Any, along: Any) -> None:
             add_multiple(falls[slot], rises, products)
 
 
-def _begin(newton: Any, scale: Any) -> None:
+def _begin(newton: Any, diagonal: Any) -> None:
     """Start from a multiple of the identity; the step was along a gradient."""
     size = newton.dim
     for i in range(size):
         entries = row(newton.factor, size, i)
         fill(0.0, entries)
-        entries[i] = scale
+        entries[i] = diagonal
         newton.behind[i] = -newton.step[i]
     stale = integers(newton.stale, newton.model.count)
     for slot in range(newton.model.count):
@@ -186,21 +177,14 @@ def restart_newton(search: Any) -> None:
 
 def minimise_model(newton: Any) -> Any:
     """Leave the step to the minimum of the model in `p`; return its slope."""
-    solve_model(newton.owner)
-    return newton.slope
-
-
-@unit
-def solve_model(address: Any) -> Any:
-    newton = search_at(address).newton
     model = newton.model
     renew(newton)
     _prepare_model(newton)
-    newton.slope = -shortest_point(model)
+    slope = -shortest_point(model)
     copy(vector(model.point, newton.dim), newton.behind)
     from_factor(newton, newton.behind, newton.p)
     scale(-1.0, newton.p)
-    return 0
+    return slope
 
 
 def follow_metric(newton: Any) -> Any:

@@ -22,9 +22,9 @@ from types import ModuleType
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core.errors import TypingError
 from numba.extending import (
     intrinsic,
     lower_setattr,
@@ -34,8 +34,9 @@ from numba.extending import (
     register_jitable,
     register_model,
 )
+from numba.np.numpy_support import carray
 
-from goldstein.solvers.compiled.layout import FACE, NEWTON_VECTORS, SEARCH, SEARCH_VECTORS
+from goldstein.solvers.compiled.layout import NEWTON_VECTORS, SEARCH_VECTORS, Face, Search
 
 
 class StateRecord(types.Record):
@@ -115,43 +116,27 @@ def unit(function: Callable[[Any], Any]) -> Any:
 _WORD = 8
 
 
-def view_of(item: Any) -> Any:
-    """Return an intrinsic (address, size) -> array of items of this type."""
-
-    def view(typing: Any, address: Any, size: Any) -> Any:
-        if not isinstance(address, types.Integer):
-            raise TypingError(f"an address is an integer, not {address}")
-        array = types.Array(item, 1, "C")
-
-        def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            made = context.make_array(array)(context, builder)
-            width = context.get_abi_sizeof(context.get_data_type(item))
-            stride = context.get_constant(types.intp, width)
-            context.populate_array(
-                made,
-                data=builder.inttoptr(values[0], made.data.type),
-                shape=[values[1]],
-                strides=[stride],
-                itemsize=stride,
-                meminfo=None,
-            )
-            return made._getvalue()
-
-        return array(types.int64, types.int64), build
-
-    return intrinsic(view)
-
-
-def _record_of(dtype: Any) -> Any:
-    record = state_record(dtype)
+def _pointer_of(kind: Any) -> Any:
+    """Return an intrinsic that makes a pointer of this type of an address."""
 
     def at(typing: Any, address: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            return builder.inttoptr(values[0], context.get_value_type(record))
+            return builder.inttoptr(values[0], context.get_value_type(kind))
 
-        return record(types.int64), build
+        return kind(types.int64), build
 
     return intrinsic(at)
+
+
+#: A pointer to whatever is at an address.
+pointer = _pointer_of(types.voidptr)
+
+
+def _view_of(dtype: Any) -> Any:
+    def view(address: Any, size: Any) -> Any:
+        return carray(pointer(address), size, dtype)
+
+    return numba.njit(**KERNELS)(view)
 
 
 def _answer_of(typing: Any, address: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
@@ -169,13 +154,12 @@ answer_of: Any = intrinsic(_answer_of)  # type checkers do not know what it take
 
 
 #: vector(address, size), and the same for int64 and uint64.
-vector = view_of(types.float64)
-integers = view_of(types.int64)
-words = view_of(types.uint64)
+vector = _view_of(np.float64)
+integers = _view_of(np.int64)
+words = _view_of(np.uint64)
 
 #: The record at an address.
-search_at = _record_of(SEARCH)
-face_at = _record_of(FACE)
+search_at, face_at = (_pointer_of(state_record(np.dtype(kind))) for kind in (Search, Face))
 
 
 def _vector_attribute(name: str) -> None:

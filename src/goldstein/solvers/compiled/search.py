@@ -39,7 +39,7 @@ from goldstein.solvers.compiled.records import (
     unit,
     vector,
 )
-from goldstein.solvers.compiled.vectors import copy, dot
+from goldstein.solvers.compiled.vectors import copy
 from goldstein.solvers.logic import line_search, newton_member
 from goldstein.solvers.logic.centre import close_in, retarget
 from goldstein.solvers.logic.portfolio import (
@@ -102,8 +102,6 @@ def _answer_gradient(search: Any) -> None:
     found = search.found
     copy(vector(search.answer, search.dim), found)
     if state == _ANSWERED:
-        if math.isfinite(dot(found, found)):
-            return
         finite = True
         for i in range(found.size):
             finite = finite and math.isfinite(found[i])

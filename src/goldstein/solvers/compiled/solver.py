@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import sys
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,19 +33,6 @@ DENSE_LIMIT = 1000
 _FOREVER = 2**62
 
 
-#: Where fields are that are looked at often.
-_FX, _BOUND, _RADIUS, _REPLY = map(layout.word_of, ("fx", "bound", "radius", "reply"))
-_VALUES, _GRADIENTS = map(layout.word_of, ("values", "gradients"))
-_CEILING, _PAUSE, _QUESTION = map(layout.word_of, ("ceiling", "pause", "question"))
-_STEPS, _STALLED = map(layout.word_of, ("steps", "stalled"))
-_EARLIER, _MARK_VALUE = map(layout.word_of, ("earlier", "mark_value"))
-_EPS, _DELTA, _LIPSCHITZ = map(layout.word_of, ("eps", "delta", "lipschitz"))
-_WORKING, _HAS_PORTFOLIO = map(layout.word_of, ("working", "has_portfolio"))
-_HULL_COUNT = layout.word_of("hull", "count")
-_MEMBER, _ASKING, _KINKS, _ENTRY = map(layout.word_of, ("member", "asking", "kinks", "entry"))
-_FRESH = [layout.word_of(f"fresh_{what}") for what in ("count", "points", "gradients")]
-
-
 @dataclass
 class CompiledState(State):
     """The arrays of the compiled search, and the user's functions in the form it can call."""
@@ -61,20 +47,12 @@ class CompiledState(State):
     watched: bool = False
 
     @property
-    def record(self) -> Any:
-        return self.memory.search[0]
-
-    @property
     def eps(self) -> float:
-        return self.memory.numbers.item(_EPS)
+        return float(self.memory.record.eps)
 
     @property
     def delta(self) -> float:
-        return self.memory.numbers.item(_DELTA)
-
-    @property
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        return self.memory.arrays
+        return float(self.memory.record.delta)
 
 
 class CompiledAuto(Solver):
@@ -123,134 +101,116 @@ class CompiledAuto(Solver):
         code = machine()
         adapter, words, alive = _bound(oracle)
         draws = stream(request.seed, 0, "compiled").bit_generator.random_raw(4)
-        memory = layout.allocate(x0, words, draws)
+        memory = layout.Memory(x0, words, draws)
         fx = oracle.value(x0)
-        numbers, counts = memory.numbers, memory.counts
-        numbers[_EPS], numbers[_DELTA] = request.eps, request.delta
-        numbers[_FX] = numbers[_EARLIER] = numbers[_MARK_VALUE] = fx
-        numbers[_LIPSCHITZ] = LipschitzGuard(request.lipschitz).value
-        numbers[_WORKING] = max(request.delta, 0.1 * max(1.0, math.sqrt(float(x0 @ x0))))
-        counts[_HAS_PORTFOLIO] = self.newton
-        counts[_MEMBER] = NEWTON if self.newton else BUNDLE
-        counts[_ASKING] = 0 if adapter is None else adapter.address
-        state = CompiledState(
+        record = memory.record
+        record.eps, record.delta = request.eps, request.delta
+        record.fx = record.earlier = record.mark_value = fx
+        record.lipschitz = LipschitzGuard(request.lipschitz).value
+        record.working = max(request.delta, 0.1 * max(1.0, math.sqrt(float(x0 @ x0))))
+        record.has_portfolio = self.newton
+        record.member = NEWTON if self.newton else BUNDLE
+        record.asking = 0 if adapter is None else adapter.address
+        record.values, record.gradients = oracle.values, oracle.gradients
+        code.begin(record.address)
+        return CompiledState(
             x0.copy(), fx, memory=memory, machine=code, adapter=adapter, alive=alive
         )
-        _count(state, oracle)
-        code.begin(memory.address)
-        return state
 
     def step(self, oracle: CountedOracle, state: CompiledState, request: Request) -> None:
-        memory, asking = state.memory, state.adapter is None
-        counts = memory.counts
-        _count(state, oracle)
+        record, asking = state.memory.record, state.adapter is None
+        # Let compiled code know of all calls, those of the judge among them.
+        record.values, record.gradients = oracle.values, oracle.gradients
         if state.rejected is not None:
-            less = max(LEAST_EPS * request.eps, HALVED * state.eps)
-            memory.numbers[_EPS] = min(state.eps, less)
+            record.eps = min(record.eps, max(LEAST_EPS * request.eps, HALVED * record.eps))
             _learn_refuted(state)
-        counts[_CEILING] = min(oracle.limit, _FOREVER)
-        counts[_PAUSE] = 0 if asking else oracle.calls + (1 if state.watched else self.stretch)
+        record.ceiling = int(min(oracle.limit, _FOREVER))
+        record.pause = 0 if asking else oracle.calls + (1 if state.watched else self.stretch)
         search_on = state.machine.stretch_asking if asking else state.machine.stretch
-        while (reason := search_on(memory.address)) == layout.ASKS:
+        while (reason := search_on(record.address)) == layout.ASKS:
             if not asking:
-                _spend(state, oracle)
-            _answer(state, oracle)
+                _spend(record, oracle)
+            _answer(state.memory, oracle)
         if not asking:
-            _spend(state, oracle)
-        _take_over(state)
+            _spend(record, oracle)
+        # What the loop looks at.
+        state.moved, state.steps = record.steps != state.steps, record.steps
+        state.x, state.fx, state.earlier = (
+            state.memory.arrays["x"].copy(),
+            record.fx,
+            record.earlier,
+        )
+        state.bound, state.radius = record.bound, record.radius
         if reason == layout.OUT_OF_CALLS:
             raise OutOfCalls("value")
         if reason == layout.EVIDENCE:
-            refuted = bool(state.record["refuted"])
+            refuted = bool(record.refuted)
             state.evidence = firm(oracle, _evidence(state), state, refuted, request.seed)
-        if reason == layout.GIVEN_UP or counts.item(_STALLED):
+        if reason == layout.GIVEN_UP or record.stalled:
             state.status = Status.STALLED
 
     def retarget(self, state: CompiledState, eps: float, delta: float) -> bool:
-        numbers = state.memory.numbers
-        numbers[_EPS], numbers[_DELTA] = eps, delta
-        state.machine.aim_again(state.memory.address)
+        record = state.memory.record
+        record.eps, record.delta = eps, delta
+        state.machine.aim_again(record.address)
         # From now on the loop looks at every step.
         state.watched = True
         return True
 
     def known(self, state: CompiledState) -> tuple[Matrix, Matrix]:
-        count = min(int(state.record["added"]), int(state.record["ring_size"]))
-        return state.arrays["ring_points"][:count], state.arrays["ring_gradients"][:count]
+        record, arrays = state.memory.record, state.memory.arrays
+        count = min(record.added, record.ring_size)
+        return arrays["ring_points"][:count], arrays["ring_gradients"][:count]
 
     def best_evidence(self, state: CompiledState) -> Evidence | None:
-        return _evidence(state) if state.machine.last(state.memory.address) else None
+        return _evidence(state) if state.machine.last(state.memory.record.address) else None
 
 
-def _count(state: CompiledState, oracle: CountedOracle) -> None:
-    """Let compiled code know of all calls, those of the judge among them."""
-    counts = state.memory.counts
-    counts[_VALUES], counts[_GRADIENTS] = oracle.values, oracle.gradients
-
-
-def _spend(state: CompiledState, oracle: CountedOracle) -> None:
+def _spend(record: Any, oracle: CountedOracle) -> None:
     """Let the oracle know of the calls that compiled code made."""
-    counts = state.memory.counts
-    values, gradients = counts.item(_VALUES), counts.item(_GRADIENTS)
-    if values > oracle.values and math.isfinite(last := state.memory.numbers.item(_REPLY)):
-        oracle.last_value = last
-    oracle.spend(values - oracle.values, gradients - oracle.gradients)
+    if record.values > oracle.values and math.isfinite(record.reply):
+        oracle.last_value = record.reply
+    oracle.spend(record.values - oracle.values, record.gradients - oracle.gradients)
 
 
-def _answer(state: CompiledState, oracle: CountedOracle) -> None:
+def _answer(memory: layout.Memory, oracle: CountedOracle) -> None:
     """Answer the open question.
 
     It is open because the function is not compiled, or because compiled code could not make sense
     of its answer: then the oracle finds out why.
     """
-    memory = state.memory
-    question, point = memory.counts.item(_QUESTION), memory.arrays["point"]
-    if question != GRADIENT:
-        memory.numbers[_REPLY] = value_of(oracle, point, question)
+    record, point = memory.record, memory.arrays["point"]
+    if record.question != GRADIENT:
+        record.reply = value_of(oracle, point, record.question)
     elif (found := gradient_of(oracle, point)) is None:
-        memory.counts[_KINKS], memory.counts[_ENTRY] = 1, layout.KINKED
+        record.kinks, record.entry = 1, layout.KINKED
     else:
         memory.arrays["found"][:] = found
 
 
 def _learn_refuted(state: CompiledState) -> None:
     assert state.rejected is not None
+    record = state.memory.record
     points, fresh = (np.ascontiguousarray(part) for part in state.rejected)
     state.rejected = None
-    state.memory.counts[_FRESH] = len(points), layout.address(points), layout.address(fresh)
-    state.machine.learn_refuted(state.memory.address)
+    record.fresh_count = len(points)
+    record.fresh_points, record.fresh_gradients = layout.address(points), layout.address(fresh)
+    state.machine.learn_refuted(record.address)
 
 
 def _bound(oracle: CountedOracle) -> tuple[Any, NDArray[np.int64], Any]:
     """Return what compiled code needs to ask the user's function, if it can."""
     inner = oracle.inner
     if isinstance(inner, FunctionOracle) and inner.layout is None and "numba" in sys.modules:
-        bound: tuple[Any, NDArray[np.int64], Any] | None
-        bound = _bind()(inner.fun, inner.jac, inner.args)
+        from goldstein.solvers.compiled.binding import bind  # needs Numba
+
+        bound = bind(inner.fun, inner.jac, inner.args)
         if bound is not None:
             return bound
     return None, np.zeros(1, dtype=np.int64), None
 
 
-@cache
-def _bind() -> Any:
-    from goldstein.solvers.compiled.binding import bind  # needs Numba
-
-    return bind
-
-
-def _take_over(state: CompiledState) -> None:
-    """Copy what the loop looks at."""
-    numbers, steps = state.memory.numbers, state.memory.counts.item(_STEPS)
-    state.moved = steps != state.steps
-    state.steps = steps
-    state.x, state.fx = state.arrays["x"].copy(), numbers.item(_FX)
-    state.earlier = numbers.item(_EARLIER)
-    state.bound, state.radius = numbers.item(_BOUND), numbers.item(_RADIUS)
-
-
 def _evidence(state: CompiledState) -> Evidence:
-    memory, count = state.memory, state.memory.counts.item(_HULL_COUNT)
-    safe = memory.arrays["perturbed"][:count] == 1
-    weights = memory.hull["weights"][:count]
-    return Evidence.of(state.x, memory.arrays["points"], memory.hull["rows"], safe, weights)
+    arrays, hull, count = state.memory.arrays, state.memory.hull, state.memory.record.hull.count
+    safe = arrays["perturbed"].view(np.int64)[:count] == 1
+    return Evidence.of(state.x, arrays["points"], hull["rows"], safe, hull["weights"][:count])

@@ -170,7 +170,9 @@ def _bisect(n: QuasiNewton) -> int:
     n.trials += 1
     if not _low_enough(n):
         n.high = n.trial
-        if n.trials == TUNING.no_descent and _may_look(n):
+        # No trial was low enough, however close: is the other side of the kink worth a look?
+        none = n.best_trial == 0.0 and n.trial_value < math.inf and n.looks < TUNING.looks
+        if none and n.trials == TUNING.no_descent:
             if not n.scaled:
                 return _conclude(n)
             n.looks += 1
@@ -188,12 +190,6 @@ def _bisect(n: QuasiNewton) -> int:
         return _look(n, _GOOD)
     n.low = n.trial
     return _next_trial(n)
-
-
-def _may_look(n: QuasiNewton) -> bool:
-    """No trial was low enough, however close: is the other side of the kink worth a look?"""
-    none = n.best_trial == 0.0 and n.trial_value < math.inf
-    return bool(none and n.looks < TUNING.looks)
 
 
 def _next_trial(n: QuasiNewton) -> int:

@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING
 
 from goldstein.solvers.logic.centre import begin_afresh, counts, recentre
 from goldstein.solvers.logic.portfolio import BUNDLE, open_slice
-from goldstein.solvers.logic.questions import GRADIENT, NOTHING, TRIAL
 
 if TYPE_CHECKING:
     from goldstein.checker.arrays import Vector
     from goldstein.solvers.auto import AutoState
-    from goldstein.solvers.coordinate_sweep import CoordinateSweep
 
 #: Calls that the other two have before the first sweep: easy problems need no more.
 FIRST = 150
@@ -54,30 +52,6 @@ def is_due(s: AutoState, calls: int) -> bool:
             s.origin[0] if w.sweeps == 1 else s.x, min(LENGTH * LONGER ** (w.sweeps - 1), LONGEST)
         )
     return True
-
-
-def begin(w: CoordinateSweep) -> int:
-    """Ask for the next gradient, or for f in the end."""
-    if w.steps < w.length:
-        w.place_step()
-        return GRADIENT
-    w.place_end()
-    return TRIAL
-
-
-def told(w: CoordinateSweep) -> int:
-    """Take note of the answer."""
-    if w.steps < w.length:
-        w.learn()
-    else:
-        w.ended = True
-    w.steps += 1
-    return NOTHING
-
-
-def kinked(w: CoordinateSweep) -> int:
-    """In floating point a random point may be a kink; the next draw is another."""
-    return NOTHING
 
 
 def ended(s: AutoState, calls: int) -> bool:
