@@ -23,15 +23,11 @@ from goldstein.calculus.operators import sum_entries as sum
 _HIGHER = {
     "goldstein.apriori.arrangement": ["MissingAssumption"],
     "goldstein.apriori.explain": ["Explanation"],
-    "goldstein.apriori.falsify": [
-        "Violation", "falsify", "falsify_modulus", "sampled_subdifferential",
-    ],
     "goldstein.apriori.modulus": ["Block"],
     "goldstein.apriori.outer_lipschitz": ["OuterLipschitz"],
     "goldstein.apriori.rules": [
-        "ArrowBlock", "linear_composition", "near_from_goldstein", "nonlinear_composition",
-        "partially_separable_sum", "pieces", "rescale", "rowwise_composition", "scalar_pieces",
-        "scale", "separable_sum", "shared_pivot_sum", "smooth_sum", "vector_rescale",
+        "ArrowBlock", "linear_composition", "near_from_goldstein", "partially_separable_sum",
+        "rescale", "separable_sum", "shared_pivot_sum", "smooth_sum",
     ],
     "goldstein.apriori.target": ["GoldsteinTarget", "goldstein_target"],
     "goldstein.construction.near.clarke": [
