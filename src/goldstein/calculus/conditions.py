@@ -24,6 +24,7 @@ from goldstein.calculus.operators import broadcast, common_shape
 from goldstein.checker import nodes
 from goldstein.checker.errors import Irrational
 from goldstein.checker.exact import Exact
+from goldstein.checker.minimum.spans import power
 from goldstein.checker.rationals import nearest_float
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, NotCertifiableError
 from goldstein.numerics.streams import stream
@@ -192,10 +193,6 @@ def _times(a: Polynomial, b: Polynomial) -> Polynomial:
     return out
 
 
-def _value(polynomial: Polynomial, t: Fraction) -> Fraction:
-    return sum((c * t**k for k, c in enumerate(polynomial)), Fraction(0))
-
-
 def _composed(outer: Polynomial, inner: Polynomial) -> Polynomial:
     out = [Fraction(0)]
     for c in reversed(outer):
@@ -205,9 +202,7 @@ def _composed(outer: Polynomial, inner: Polynomial) -> Polynomial:
 
 def _roots(polynomial: Polynomial) -> list[Fraction]:
     """Return the roots of a polynomial of degree 2 at most, which must be rational."""
-    rest = list(polynomial)
-    while rest and not rest[-1]:
-        rest.pop()
+    rest = _trimmed(polynomial)
     if len(rest) <= 1:
         return []
     if len(rest) == 2:
@@ -281,7 +276,7 @@ def _after(outer: _Pieces, inner: _Pieces) -> _Pieces:
     breaks = sorted({*inner.breaks, *more})
     made = []
     for t, polynomial in zip(_inside(breaks), inner.refined(breaks)):
-        made.append(_composed(outer.at(_value(polynomial, t)), polynomial))
+        made.append(_composed(outer.at(power(polynomial, t)), polynomial))
     return _Pieces(breaks, made)
 
 
@@ -295,7 +290,7 @@ def _merged(base: Expression, gap: _Pieces, a: _Pieces, b: _Pieces) -> Expressio
     """Return the function of one entry that is a where gap >= 0; close rounded jumps."""
     breaks = sorted({*gap.breaks, *a.breaks, *b.breaks, *_crossings(gap, Fraction(0))})
     chosen = [
-        (a if _value(gap.at(t), t) > 0 else b).at(t) for t in _inside(breaks)
+        (a if power(gap.at(t), t) > 0 else b).at(t) for t in _inside(breaks)
     ]  # fmt: skip
     middle = min(range(len(chosen)), key=lambda k: abs(_inside(breaks)[k]))
     chosen = [_trimmed(piece) for piece in _snapped(breaks, chosen, middle)]
@@ -321,7 +316,7 @@ def _snapped(breaks: list[Fraction], chosen: list[Polynomial], middle: int) -> l
     order += [(k, k + 1, k) for k in range(middle - 1, -1, -1)]
     for k, neighbour, at in order:
         t = breaks[at]
-        jump = _value(chosen[neighbour], t) - _value(chosen[k], t)
+        jump = power(chosen[neighbour], t) - power(chosen[k], t)
         scale = max(abs(c * t**j) for piece in (chosen[k], chosen[neighbour])
                     for j, c in enumerate(piece))  # fmt: skip
         if abs(jump) > SNAP * Fraction(2) ** -52 * scale:

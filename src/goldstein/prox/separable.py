@@ -43,11 +43,11 @@ class Separable(Term):
         beside = self.weight * np.sign(x)
         left = np.where(x == self.lower, -np.inf, np.where(x == 0.0, -self.weight, beside))
         right = np.where(x == self.upper, np.inf, np.where(x == 0.0, self.weight, beside))
-        return np.clip(wish, left, right)
+        return np.clip(wish, left, right) + 0.0
 
     def slope(self, x: Vector) -> Vector:
         # The bounds have none: the search minds them itself.
-        return self.weight * np.sign(x)
+        return self.weight * np.sign(x) + 0.0
 
     def record(self) -> dict[str, Any]:
         names = {"l1": ["weight"], "box": ["lower", "upper"]}
