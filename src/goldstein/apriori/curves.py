@@ -118,6 +118,3 @@ def _pivot_limit(node: Piecewise, curvature: float) -> tuple[float, bool]:
         if not (contains(a, b) and contains(b, a)):
             limits.append((fraction_lower(abs(a - b) / 2), abs(a) != abs(b) and contains(a, b)))
     return min(limits)  # at one limit, not attained comes first
-
-
-__all__ = ["Scalar", "scalar_of"]

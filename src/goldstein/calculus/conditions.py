@@ -413,6 +413,3 @@ def _look(gap: Expression, a: Any, b: Any) -> str:
         "no jump was seen, but that proves nothing; write it with np.maximum, np.minimum, np.abs "
         "or np.clip."
     )
-
-
-__all__ = ["Condition", "greater", "where"]

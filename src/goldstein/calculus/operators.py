@@ -580,8 +580,3 @@ def size_upper(point: Vector) -> float:
 
 # They build on what is above.
 from goldstein.calculus import atoms  # noqa: E402
-
-__all__ = [
-    "cumulated", "einsum", "linear", "matrix_norm", "moved", "product", "row_norms", "size_upper",
-    "stack", "sum_entries", "table_along",
-]  # fmt: skip

@@ -662,6 +662,3 @@ def compare(found: Expression, code: Callable[[Vector], Any], x: Vector) -> None
                 f"the code and its trace differ at x = {np.array2string(y, threshold=6)}: "
                 f"{theirs!r} against {ours!r}. It may branch on types, write to x, or keep state."
             )
-
-
-__all__ = ["TraceError", "compare", "trace", "traced_oracle"]
