@@ -6,19 +6,12 @@
 (2,)
 """
 
+from goldstein import calculus
 from goldstein.calculus import *  # noqa: F403
 from goldstein.calculus.atoms import *  # noqa: F403
 
-__all__ = [  # noqa: F405
-    "abs", "arcsinh", "arctan", "capped_l1", "concatenate", "cos", "cosh", "cumsum", "einsum",
-    "eps_insensitive", "exp", "expm1", "gated_relu", "greater", "hard_tanh", "hinge", "huber",
-    "leaky_relu", "linear", "log", "log1p", "log_sum", "logistic", "max", "max_affine", "maximum",
-    "mcp", "median", "min", "minimum", "norm", "norm1", "norm2", "pinball", "power", "prod",
-    "pseudo_huber", "quantile", "quotient", "ramp", "reciprocal", "relu", "relu6", "row_max",
-    "scad", "sigmoid", "sin", "sinh", "smooth_function", "soft_threshold",
-    "softmax_cross_entropy", "softplus", "sort", "sqrt", "square", "squared_hinge", "stack",
-    "std", "sum", "sum_largest", "sum_squares", "tan", "tanh", "trimmed_sum", "var", "where",
-]  # fmt: skip
+#: Not the classes, nor what stands for theory and proofs.
+__all__ = [name for name in calculus.__all__ if name.islower() and name not in calculus.FOUND_ABOVE]
 
 
 def __dir__() -> list[str]:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.sparse.linalg import aslinearoperator
 from tests.atoms import ELEMENTWISE, EXAMPLES
+from tests.falsify import falsify
 from tests.limits import limiting_gradients
+from tests.theorems import nearest_kink_pivot
 
 import goldstein.calculus as gc
 from goldstein.apriori.arrangement import Arrangement, MissingAssumption
 from goldstein.apriori.curves import scalar_of
 from goldstein.apriori.explain import explain, outer_lipschitz, pivot
-from goldstein.apriori.falsify import falsify
 from goldstein.apriori.modulus import Block, piece_modulus
 from goldstein.apriori.outer_lipschitz import OuterLipschitz
-from goldstein.apriori.rules import nearest_kink_pivot
 from goldstein.errors import InputError, KinkError, NotCertifiableError
 from goldstein.models import margin_svm, relu_one_layer, relu_two_layer
 
@@ -195,7 +196,7 @@ def test_svm_triple_survives_the_attack(radius):
     triple = outer_lipschitz(fun, pivot_radius=radius)
     inverse = np.linalg.pinv(Z)
     kinks = [inverse @ np.array(u) for u in itertools.product([0.0, 0.5, 1.0], repeat=2)]
-    claim = triple.weaken(pivot_radius=radius * (1 + 1e-9))
+    claim = replace(triple, pivot_radius=radius * (1 + 1e-9))
     attack = {"dim": 3, "kinks": kinks, "trials": 20, "tolerance": 1e-7}
     find = lambda x: pivot(fun, x, pivot_radius=radius)  # noqa: E731
     assert falsify(svm_vertices, claim, find, **attack) is None

@@ -8,17 +8,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from tests.functions import gated_vertices
-
-import goldstein as gs
-from goldstein.apriori.falsify import (
+from tests.falsify import (
     distance_to_hull,
     falsify,
     falsify_modulus,
     sampled_subdifferential,
 )
+from tests.functions import gated_vertices
+from tests.theorems import gated_pivot, nearest_kink_pivot
+
+import goldstein as gs
 from goldstein.apriori.outer_lipschitz import OuterLipschitz
-from goldstein.apriori.rules import gated_pivot, nearest_kink_pivot, rescale
+from goldstein.apriori.rules import rescale
 from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
 from goldstein.checker import nodes
 from goldstein.errors import InputError, KinkError

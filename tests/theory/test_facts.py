@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq, minimize_scalar
 from scipy.spatial import ConvexHull
+from tests import theorems
+from tests.falsify import distance_to_hull, falsify, falsify_modulus
 from tests.functions import gated_vertices
 from tests.theorems import contraction, max_pivot
 
 from goldstein.apriori import rules
-from goldstein.apriori.falsify import distance_to_hull, falsify, falsify_modulus
 from goldstein.apriori.outer_lipschitz import OuterLipschitz
 from goldstein.checker.rationals import exact_dot, sqrt_upper, squared_distance
 from goldstein.numerics.cone import conic_point, tilt, trial_point
@@ -199,7 +200,7 @@ def test_fact_13_margin_pivot():
     )
     assert (edge.x[0], edge.pivot[0], edge.z[0]) == (1.5, 1.5, 1.0)
     for radius in (0.1, 0.25, 0.5, 2.0):
-        closed = lambda x, r=radius: [rules.nearest_kink_pivot(float(x[0]), [0.0, 1.0], r)]  # noqa: E731
+        closed = lambda x, r=radius: [theorems.nearest_kink_pivot(float(x[0]), [0.0, 1.0], r)]  # noqa: E731
         claim = OuterLipschitz(radius, radius, 0.0)
         assert falsify(ramp_slopes, claim, closed, kinks=[0.0, 1.0]) is None
 
@@ -209,7 +210,7 @@ def test_fact_14_gated_pivot():
     violation = falsify_modulus(gated_vertices, x, [z], 1.0)
     assert violation.found == pytest.approx(5.00025, abs=1e-5)
     assert violation.allowed == pytest.approx(0.1)
-    pivot = rules.gated_pivot((5.0, 0.05), 0.1)
+    pivot = theorems.gated_pivot((5.0, 0.05), 0.1)
     assert falsify_modulus(gated_vertices, pivot, [z, x], 1.0) is None
 
 
@@ -287,7 +288,7 @@ def test_fact_19_trap_n1():
 def test_fact_20_norms_of_the_example():
     assert np.linalg.norm(Z, 2) == pytest.approx(math.sqrt(6))
     assert np.linalg.norm(np.linalg.pinv(Z), 2) == pytest.approx(1.0)
-    assert rules.pivot_factor(Z) / math.sqrt(2) == pytest.approx(1.649472, abs=1e-6)
+    assert theorems.pivot_factor(Z) / math.sqrt(2) == pytest.approx(1.649472, abs=1e-6)
 
 
 def test_fact_21_goldstein_radius_of_the_example():
@@ -296,7 +297,7 @@ def test_fact_21_goldstein_radius_of_the_example():
     assert delta / condition == pytest.approx(0.0288675, abs=1e-7)
     assert eps / (2 * condition + 2) == pytest.approx(0.0112005, abs=1e-7)
     assert 1 / (2 * math.sqrt(6)) == pytest.approx(0.2041241, abs=1e-7)
-    factor = rules.pivot_factor(Z)
+    factor = theorems.pivot_factor(Z)
     assert delta / factor == pytest.approx(0.0428687, abs=1e-7)
     assert eps / (2 * (1 + factor)) == pytest.approx(0.0150028, abs=1e-7)
 
@@ -415,7 +416,7 @@ def scad(u, lam=1.0, a=3.7):
 def test_fact_30_penalties(slope, modulus):
     slopes = symmetric_slopes(slope)
     for radius in (0.01, 0.25, 2.0):
-        pivot = lambda x, r=radius: [rules.nearest_kink_pivot(float(x[0]), [0.0], r)]  # noqa: E731
+        pivot = lambda x, r=radius: [theorems.nearest_kink_pivot(float(x[0]), [0.0], r)]  # noqa: E731
         attack = {"kinks": [0.0], "centers": [1.0, 1.5, 2.0, 3.0, 3.7], "spread": 5.0}
         claim = OuterLipschitz(radius, radius, modulus)
         assert falsify(slopes, claim, pivot, **attack) is None
@@ -504,7 +505,7 @@ def test_fact_37_linear_composition():
 
 def test_fact_38_absolute_value_is_near_stationary():
     vertices = lambda z: [[-1.0], [1.0]] if z[0] == 0 else [[math.copysign(1.0, z[0])]]  # noqa: E731
-    pivot = rules.nearest_kink_pivot(0.05, [0.0], 0.05)
+    pivot = theorems.nearest_kink_pivot(0.05, [0.0], 0.05)
     assert shortest(vertices([pivot])) == 0.0
     assert sqrt_upper(squared_distance([0.05], [pivot])) == 0.05
     eps, delta = rules.near_from_goldstein(0.0, OuterLipschitz(0.05, 0.05, 0.0))
@@ -556,7 +557,7 @@ def test_fact_42_limits_of_two_atoms():
         return [[0.0 if abs(u) > 1 else math.copysign(1.0, u)]]
 
     def survives(slopes, kinks, radius):
-        pivot = lambda x: [rules.nearest_kink_pivot(float(x[0]), kinks, radius)]  # noqa: E731
+        pivot = lambda x: [theorems.nearest_kink_pivot(float(x[0]), kinks, radius)]  # noqa: E731
         return falsify(slopes, OuterLipschitz(radius, radius, 0.0), pivot, kinks=kinks) is None
 
     assert survives(insensitive, [-1.0, 1.0], 0.99)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,8 @@ from goldstein.numerics.directed import product_up, quotient_down, root_sum_squa
 from goldstein.numerics.exact import connected, exact_rank
 from goldstein.numerics.spectral import singular_bounds, spectral_norm_upper
 
+_NO_RANK = "use a transported certificate, which needs no rank"
+
 
 class MissingAssumption(NotCertifiableError):
     """A rule does not apply.
@@ -44,9 +47,7 @@ class MissingAssumption(NotCertifiableError):
 
     def __init__(self, node: Expression, missing: str, advice: str) -> None:
         super().__init__(f"{node.name}: {missing}; {advice}")
-        self.node = node
-        self.missing = missing
-        self.advice = advice
+        self.node, self.missing, self.advice = node, missing, advice
 
 
 @dataclass
@@ -167,27 +168,20 @@ def _groups(root: Expression) -> Iterator[KinkGroup]:
         kinked = bool(function.kinks) if function else e.kind is nodes.Norm2
         if not kinked and not (e.kind is nodes.Max and e.data[0] > 1):
             continue
-        if e.kind is nodes.Max and e.size > 1:
-            raise MissingAssumption(
-                e,
-                "the calculus has no rule for ties in many rows at once",
-                "use a transported certificate, which needs no modulus",
-            )
-        if e.kind is nodes.Norm2:
-            raise MissingAssumption(
-                e,
-                "its modulus grows without bound near its kink",
-                "use a transported certificate, which needs no modulus",
-            )
+        ruled_out: dict[Any, str] = {
+            nodes.Max: "the calculus has no rule for ties in many rows at once" * (e.size > 1),
+            nodes.Norm2: "its modulus grows without bound near its kink",
+        }
+        if missing := ruled_out.get(e.kind):
+            advice = "use a transported certificate, which needs no modulus"
+            raise MissingAssumption(e, missing, advice)
         inner = meant(arguments(e)[0])
         if not program.affine[at[id(inner)]]:
-            free = any(a.kind is Foreign for a in plan(inner))
-            raise MissingAssumption(
-                e,
-                f"its argument {inner.name} is not affine in the variable",
-                "pass matrices instead of LinearOperators" if free
-                else "use a transported certificate, which follows curved kinks exactly",
-            )  # fmt: skip
+            advice = "use a transported certificate, which follows curved kinks exactly"
+            if any(a.kind is Foreign for a in plan(inner)):
+                advice = "pass matrices instead of LinearOperators"
+            missing = f"its argument {inner.name} is not affine in the variable"
+            raise MissingAssumption(e, missing, advice)
         both = [affine_row(program, at[id(inner)], i) for i in range(inner.size)]
         if function is None:
             yield KinkGroup(e, None, [row for row, _ in both], [offset for _, offset in both])
@@ -199,26 +193,15 @@ def _groups(root: Expression) -> Iterator[KinkGroup]:
 
 def _component(groups: list[KinkGroup]) -> Component:
     columns = sorted({k for group in groups for row in group.rows for k in row})
-    place = {k: j for j, k in enumerate(columns)}
-    count = sum(len(group.rows) for group in groups)
-    matrix = np.zeros((count, len(columns)))
+    exact = [[row.get(k, Fraction(0)) for k in columns] for group in groups for row in group.rows]
+    matrix, count, at = np.array(exact, dtype=np.float64), len(exact), 0
     scaled = np.zeros_like(matrix)
-    exact: list[list[Fraction]] = []
-    at = 0
     for group in groups:
-        for row in group.rows:
-            line = [Fraction(0)] * len(columns)
-            for k, a in row.items():
-                line[place[k]] = a
-            exact.append(line)
-            matrix[at] = [float(a) for a in line]
-            at += 1
-        block = slice(at - len(group.rows), at)
-        alone = len(group.rows) == 1
-        group.norm = float(
-            row_norms_upper(matrix[block])[0] if alone else spectral_norm_upper(matrix[block])
-        )
-        scaled[block] = matrix[block] / group.norm
+        block = slice(at, at := at + len(group.rows))
+        some = matrix[block]
+        norm = row_norms_upper(some)[0] if len(some) == 1 else spectral_norm_upper(some)
+        group.norm = float(norm)
+        scaled[block] = some / group.norm
     part = Component(groups, columns, matrix)
     if count > len(columns):
         _refuse_rank(part, f"at most {len(columns)}")
@@ -229,11 +212,9 @@ def _component(groups: list[KinkGroup]) -> Component:
         rank = exact_rank(exact)
         if rank < count:
             _refuse_rank(part, str(rank))
-        raise MissingAssumption(
-            groups[0].node,
-            f"its {count} x {len(columns)} kink matrix is too close to rank {count - 1} for floats",
-            "use a transported certificate, which needs no rank",
-        )
+        shape = f"its {count} x {len(columns)} kink matrix"
+        missing = f"{shape} is too close to rank {count - 1} for floats"
+        raise MissingAssumption(groups[0].node, missing, _NO_RANK)
     moved = root_sum_squares_up(group.spread for group in groups)
     part.factor = product_up(moved, math.nextafter(1.0 / smallest, math.inf))
     return part
@@ -241,9 +222,6 @@ def _component(groups: list[KinkGroup]) -> Component:
 
 def _refuse_rank(part: Component, rank: str) -> None:
     rows, columns = part.matrix.shape
-    raise MissingAssumption(
-        part.groups[0].node,
-        f"its kink matrix is {rows} x {columns} with rank {rank}, but rank {rows} is needed "
-        "(linearly independent rows)",
-        "use a transported certificate, which needs no rank",
-    )
+    wanted = f"rank {rows} is needed (linearly independent rows)"
+    missing = f"its kink matrix is {rows} x {columns} with rank {rank}, but {wanted}"
+    raise MissingAssumption(part.groups[0].node, missing, _NO_RANK)

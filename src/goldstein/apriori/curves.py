@@ -12,8 +12,9 @@ from math import inf, isinf
 import numpy as np
 
 from goldstein.calculus.atoms.base import Atom, Curve
-from goldstein.calculus.expression import Expression
+from goldstein.calculus.expression import Expression, Variable
 from goldstein.checker.arrays import Vector
+from goldstein.checker.minimum.spans import power
 from goldstein.checker.nodes import Piecewise
 from goldstein.checker.rationals import fraction_upper
 from goldstein.numerics.directed import fraction_lower
@@ -56,7 +57,7 @@ def scalar_of(e: Expression) -> Scalar | None:
     if isinstance(e, Atom) and isinstance(e.known, Curve):
         steepest, curvature, kinks = e.known
         sharpest = curvature if callable(curvature) else lambda low, high: curvature
-        return Scalar(kinks, steepest, sharpest, e.at)
+        return Scalar(kinks, steepest, sharpest, partial(_value, e.args[0], e.of))
     if isinstance(e, Atom) or e.kind is not Piecewise:
         return None
     node = Piecewise((0,), (1,), 1, *e.data)
@@ -64,16 +65,12 @@ def scalar_of(e: Expression) -> Scalar | None:
     steepest, sharpest = (partial(_extreme, node, table) for table in (node.slopes, bends))
     kinks = tuple(t for t, jump in zip(node.breakpoints, node.jumps) if jump)
     limit = _pivot_limit(node, sharpest(-inf, inf))
-    return Scalar(kinks, steepest, sharpest, partial(_value, node), limit)
+    return Scalar(kinks, steepest, sharpest, partial(_value, e, e.args[0]), limit)
 
 
-def _value(node: Piecewise, u: Vector) -> Vector:
-    table = np.array([[float(c) for c in piece] for piece in node.pieces])
-    rows = table[np.searchsorted([float(t) for t in node.breakpoints], u)]
-    total: Vector = rows[..., -1]
-    for power in range(table.shape[1] - 2, -1, -1):
-        total = total * u + rows[..., power]
-    return total
+def _value(meaning: Expression, of: Expression, u: Vector) -> Vector:
+    """Return the value of an expression where a part of it is u."""
+    return np.asarray(meaning.over(Variable(of.size), of)(np.ravel(u)))
 
 
 def _extreme(
@@ -96,13 +93,9 @@ def _largest(polynomial: Sequence[Fraction], left: float, right: float) -> float
     if isinf(left) or isinf(right):
         return inf
     if not any(polynomial[2:]):  # at most linear: the ends are the extremes
-        return fraction_upper(max(abs(_at(polynomial, Fraction(end))) for end in (left, right)))
+        return fraction_upper(max(abs(power(polynomial, Fraction(end))) for end in (left, right)))
     far = max(abs(Fraction(left)), abs(Fraction(right)))
-    return fraction_upper(_at([abs(a) for a in polynomial], far))
-
-
-def _at(coefficients: Sequence[Fraction], t: Fraction) -> Fraction:
-    return sum((c * t**k for k, c in enumerate(coefficients)), Fraction(0))
+    return fraction_upper(power([abs(a) for a in polynomial], far))
 
 
 def _pivot_limit(node: Piecewise, curvature: float) -> tuple[float, bool]:
@@ -113,7 +106,7 @@ def _pivot_limit(node: Piecewise, curvature: float) -> tuple[float, bool]:
     nearest 0: that is right if its slopes contain the other's.
     """
     steps = zip(node.breakpoints, node.slopes, node.slopes[1:], node.jumps)
-    sides = {t: sorted((_at(a, t), _at(b, t))) for t, a, b, jump in steps if jump}
+    sides = {t: sorted((power(a, t), power(b, t))) for t, a, b, jump in steps if jump}
 
     def contains(a: Fraction, b: Fraction) -> bool:
         slack = abs(a - b) * Fraction(0.0 if isinf(curvature) else curvature)
@@ -125,6 +118,3 @@ def _pivot_limit(node: Piecewise, curvature: float) -> tuple[float, bool]:
         if not (contains(a, b) and contains(b, a)):
             limits.append((fraction_lower(abs(a - b) / 2), abs(a) != abs(b) and contains(a, b)))
     return min(limits)  # at one limit, not attained comes first
-
-
-__all__ = ["Scalar", "scalar_of"]

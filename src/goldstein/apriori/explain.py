@@ -5,19 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
 import numpy as np
 
 from goldstein.apriori.arrangement import Arrangement, Component, KinkGroup, MissingAssumption
-from goldstein.apriori.modulus import (
-    Bend,
-    Domain,
-    Modulus,
-    arguments,
-    piece_modulus,
-    plan,
-)
+from goldstein.apriori.modulus import Domain, Modulus, arguments, piece_modulus, plan
 from goldstein.apriori.outer_lipschitz import OuterLipschitz
 from goldstein.apriori.rules import positive
 from goldstein.calculus.expression import Expression
@@ -69,24 +62,16 @@ class Explanation:
     __repr__ = __str__
 
     def _lines(self, depth: int) -> Iterator[str]:
-        mark = "" if self.ok else "MISSING "
+        mark, rule = "" if self.ok else "MISSING ", f"[{self.rule}]" if self.rule else ""
         numbers = ", ".join(f"{name} = {value:.9g}" for name, value in self.constants.items())
-        parts = [
-            f"{'  ' * depth}{mark}{self.claim}",
-            f"[{self.rule}]" if self.rule else "",
-            numbers,
-        ]
-        yield "  ".join(part for part in parts if part)
+        yield "  ".join(filter(None, [f"{'  ' * depth}{mark}{self.claim}", rule, numbers]))
         for step in self.steps:
             yield from step._lines(depth + 1)
 
     def obstacle(self) -> Explanation | None:
         """Return the innermost step whose assumption is missing, or None."""
-        for step in self.steps:
-            found = step.obstacle()
-            if found is not None:
-                return found
-        return None if self.ok else self
+        inner = filter(None, (step.obstacle() for step in self.steps))
+        return next(inner, None if self.ok else self)
 
 
 def outer_lipschitz(
@@ -119,9 +104,7 @@ def outer_lipschitz(
     (0.0428687, 1.0)
     """
     radius = positive(pivot_radius, "pivot_radius")
-    arrangement = Arrangement(fun)
-    modulus = _finite(fun, piece_modulus(fun, domain))
-    return _triple(arrangement, modulus, radius)
+    return _triple(Arrangement(fun), _finite(piece_modulus(fun, domain)), radius)
 
 
 def pivot(fun: Expression, x: Vector, *, pivot_radius: float) -> Vector:
@@ -159,7 +142,7 @@ def explain(fun: Expression, *, pivot_radius: float = 0.1, domain: Domain = None
     except NotCertifiableError as failure:
         steps.append(_missing(failure, "R3'"))
     try:
-        modulus = _finite(fun, piece_modulus(fun, domain))
+        modulus = _finite(piece_modulus(fun, domain))
         steps.append(_explain_modulus(modulus))
     except NotCertifiableError as failure:
         steps.append(_missing(failure, "R8"))
@@ -167,12 +150,8 @@ def explain(fun: Expression, *, pivot_radius: float = 0.1, domain: Domain = None
     if arrangement is None or modulus is None:
         return Explanation(f"no triple for {name}", steps=steps, ok=False)
     triple = _triple(arrangement, modulus, positive(pivot_radius, "pivot_radius"))
-    constants = {
-        "pivot_radius": triple.pivot_radius,
-        "reach": triple.reach,
-        "modulus": triple.modulus,
-    }
-    return Explanation(f"{name} has a triple", _cite("R3'", "R8"), constants, steps, triple=triple)
+    claim, rules = f"{name} has a triple", _cite("R3'", "R8")
+    return Explanation(claim, rules, asdict(triple), steps, triple=triple)
 
 
 def _triple(arrangement: Arrangement, modulus: Modulus, radius: float) -> OuterLipschitz:
@@ -183,7 +162,7 @@ def _triple(arrangement: Arrangement, modulus: Modulus, radius: float) -> OuterL
     return OuterLipschitz(moved, reach, modulus.total)
 
 
-def _finite(fun: Expression, modulus: Modulus) -> Modulus:
+def _finite(modulus: Modulus) -> Modulus:
     if math.isfinite(modulus.total):
         return modulus
     worst = next(bend for bend in modulus.bends if not math.isfinite(bend.amount))
@@ -218,32 +197,24 @@ def _label(node: Expression) -> str:
 def _explain_arrangement(arrangement: Arrangement) -> Explanation:
     if arrangement.is_empty:
         return Explanation("no kinks: every point is its own pivot")
-    steps = []
     seen: dict[tuple[str, bytes], Explanation] = {}
     for part in arrangement.components:
         key = (_names(part.groups), part.matrix.tobytes())
         if key in seen:  # the neurons of a layer share one matrix
             seen[key].constants["copies"] = seen[key].constants.get("copies", 1) + 1
-            continue
-        seen[key] = _explain_component(part)
-        steps.append(seen[key])
-    return Explanation(
-        "pivots within factor * reach", _cite("R2", "R3'"), {"factor": arrangement.factor}, steps
-    )
+        else:
+            seen[key] = _explain_component(part)
+    claim, factor = "pivots within factor * reach", {"factor": arrangement.factor}
+    return Explanation(claim, _cite("R2", "R3'"), factor, list(seen.values()))
 
 
 def _explain_component(part: Component) -> Explanation:
     rows, columns = part.matrix.shape
     moved = math.sqrt(math.fsum(group.spread**2 for group in part.groups))
-    atoms: dict[int, Explanation] = {}
-    for group in part.groups:
-        atoms.setdefault(id(group.node), _explain_atom(group))
-    return Explanation(
-        f"{_names(part.groups)} on {rows} independent rows in {columns} variables",
-        "",
-        {"factor": part.factor, "|Ahat+|": part.factor / moved},
-        list(atoms.values()),
-    )
+    atoms = {id(group.node): group for group in reversed(part.groups)}
+    claim = f"{_names(part.groups)} on {rows} independent rows in {columns} variables"
+    constants = {"factor": part.factor, "|Ahat+|": part.factor / moved}
+    return Explanation(claim, "", constants, list(map(_explain_atom, reversed(atoms.values()))))
 
 
 def _names(groups: list[KinkGroup]) -> str:
@@ -254,9 +225,8 @@ def _explain_atom(group: KinkGroup) -> Explanation:
     function = group.function
     if function is not None:
         limit, attained = function.pivot_limit
-        bound = (
-            "any radius" if math.isinf(limit) else f"radius {'<=' if attained else '<'} {limit:g}"
-        )
+        near = f"radius {'<=' if attained else '<'} {limit:g}"
+        bound = "any radius" if math.isinf(limit) else near
         kinks = ", ".join(f"{float(kink):g}" for kink in function.kinks)
         claim = f"atom {group.node.name}: kinks at {kinks}, {bound}"
         return Explanation(claim, "", {"kappa": function.curvature, "L": function.lipschitz})
@@ -265,19 +235,11 @@ def _explain_atom(group: KinkGroup) -> Explanation:
 
 
 def _explain_modulus(modulus: Modulus) -> Explanation:
-    steps = [_explain_bend(bend, modulus) for bend in modulus.bends]
-    return Explanation(
-        "gradients of the pieces move at most at the modulus",
-        _cite("R1", "R8"),
-        {"modulus": modulus.total},
-        steps,
-    )
-
-
-def _explain_bend(bend: Bend, modulus: Modulus) -> Explanation:
-    lengths = [modulus.ranges[id(argument)].lipschitz for argument in arguments(bend.node)]
-    names = ["|J|"] if len(lengths) == 1 else ["|J_left|", "|J_right|"]
-    constants = dict(zip(names, lengths, strict=True))
-    return Explanation(
-        f"{_label(bend.node)} adds {bend.rule}", "", {"amount": bend.amount, **constants}
-    )
+    steps = []
+    for bend in modulus.bends:
+        lengths = [modulus.ranges[id(argument)].lipschitz for argument in arguments(bend.node)]
+        names = ["|J|"] if len(lengths) == 1 else ["|J_left|", "|J_right|"]
+        constants = {"amount": bend.amount, **dict(zip(names, lengths, strict=True))}
+        steps.append(Explanation(f"{_label(bend.node)} adds {bend.rule}", "", constants))
+    claim = "gradients of the pieces move at most at the modulus"
+    return Explanation(claim, _cite("R1", "R8"), {"modulus": modulus.total}, steps)

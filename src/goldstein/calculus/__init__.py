@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from goldstein.calculus import atoms as _atoms
 from goldstein.calculus.atoms import *  # noqa: F403
 from goldstein.calculus.atoms import absolute as abs
 from goldstein.calculus.atoms import largest as max
@@ -23,15 +24,11 @@ from goldstein.calculus.operators import sum_entries as sum
 _HIGHER = {
     "goldstein.apriori.arrangement": ["MissingAssumption"],
     "goldstein.apriori.explain": ["Explanation"],
-    "goldstein.apriori.falsify": [
-        "Violation", "falsify", "falsify_modulus", "sampled_subdifferential",
-    ],
     "goldstein.apriori.modulus": ["Block"],
     "goldstein.apriori.outer_lipschitz": ["OuterLipschitz"],
     "goldstein.apriori.rules": [
-        "ArrowBlock", "linear_composition", "near_from_goldstein", "nonlinear_composition",
-        "partially_separable_sum", "pieces", "rescale", "rowwise_composition", "scalar_pieces",
-        "scale", "separable_sum", "shared_pivot_sum", "smooth_sum", "vector_rescale",
+        "ArrowBlock", "linear_composition", "near_from_goldstein", "partially_separable_sum",
+        "rescale", "separable_sum", "shared_pivot_sum", "smooth_sum",
     ],
     "goldstein.apriori.target": ["GoldsteinTarget", "goldstein_target"],
     "goldstein.construction.near.clarke": [
@@ -39,26 +36,23 @@ _HIGHER = {
     ],
     "goldstein.construction.near.pivot": ["near_certificate"],
 }  # fmt: skip
-_WHERE = {name: module for module, names in _HIGHER.items() for name in names}
+#: Names of rooms above.
+FOUND_ABOVE = {name: module for module, names in _HIGHER.items() for name in names}
 
-__all__ = [  # noqa: F405
-    "Ball", "Expression", "Variable", "abs", "arcsinh", "arctan", "capped_l1", "concatenate",
-    "cos", "cosh", "cumsum", "einsum", "eps_insensitive", "exp", "expm1", "gated_relu", "greater",
-    "hard_tanh", "hinge", "huber", "leaky_relu", "linear", "log", "log1p", "log_sum", "logistic",
-    "max", "max_affine", "maximum", "mcp", "median", "min", "minimum", "norm", "norm1", "norm2",
-    "pinball", "power", "prod", "pseudo_huber", "quantile", "quotient", "ramp", "reciprocal",
-    "relu", "relu6", "row_max", "scad", "sigmoid", "sin", "sinh", "smooth_function",
-    "soft_threshold", "softmax_cross_entropy", "softplus", "sort", "sqrt", "square",
-    "squared_hinge", "stack", "std", "sum", "sum_largest", "sum_squares", "tan", "tanh",
-    "trimmed_sum", "var", "where",
+#: Atoms that go by another name here, or by none.
+_INNER = {"absolute", "largest", "lifted", "log_sum_exp", "smallest"}
+__all__ = [
+    "Ball", "Expression", "Variable", "abs", "concatenate", "cumsum", "einsum", "greater",
+    "linear", "max", "min", "prod", "stack", "sum", "where",
 ]  # fmt: skip
-__all__ += list(_WHERE)
+__all__ += [name for name in _atoms.__all__ if name not in _INNER]
+__all__ += list(FOUND_ABOVE)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
+    if name not in FOUND_ABOVE:
         raise AttributeError(f"module 'goldstein.calculus' has no attribute {name!r}")
-    value = globals()[name] = getattr(importlib.import_module(_WHERE[name]), name)
+    value = globals()[name] = getattr(importlib.import_module(FOUND_ABOVE[name]), name)
     return value
 
 

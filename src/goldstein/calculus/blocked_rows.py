@@ -105,6 +105,3 @@ class _Transposed:
         if isinstance(a, Enclosure):
             return self._rows.enclosed_transposed_product(a)
         return self._rows.transposed_product(a)
-
-
-__all__ = ["BlockedRows"]

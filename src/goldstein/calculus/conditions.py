@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
+from functools import reduce
 from itertools import pairwise, zip_longest
 from typing import Any, NamedTuple
 
@@ -24,6 +26,7 @@ from goldstein.calculus.operators import broadcast, common_shape
 from goldstein.checker import nodes
 from goldstein.checker.errors import Irrational
 from goldstein.checker.exact import Exact
+from goldstein.checker.minimum.spans import power
 from goldstein.checker.rationals import nearest_float
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, NotCertifiableError
 from goldstein.numerics.streams import stream
@@ -103,13 +106,10 @@ def where(condition: Any, a: Any, b: Any) -> Expression:
         raise InputTypeError("where takes a comparison: where(greater(u, v), a, b).")
     if condition.kind == "not":
         return where(condition.parts[0], b, a)
-    if condition.kind in ("and", "or"):
-        one, two = condition.parts
-        if condition.kind == "and":
-            return where(one, where(two, a, b), b)
-        return where(one, a, where(two, a, b))
-    p, q = condition.parts
-    return _chosen(p, q, a, b)
+    one, two = condition.parts
+    if condition.kind == "and":
+        return where(one, where(two, a, b), b)
+    return where(one, a, where(two, a, b)) if condition.kind == "or" else _chosen(one, two, a, b)
 
 
 def greater(u: Any, v: Any) -> Condition:
@@ -124,23 +124,21 @@ def _chosen(p: Any, q: Any, a: Any, b: Any) -> Expression:
     if _alike(p, b) and _alike(q, a):
         return minimum(p, q)
     shape = common_shape("choose among", *(np.shape(e) for e in (p, q, a, b)))
-    gap = broadcast(as_expression(_minus(p, q), "where"), shape)
+    minus = p - q if isinstance(p, Expression) else -(q - p)
+    gap = broadcast(as_expression(minus, "where"), shape)
     sides = [broadcast(e, shape) if isinstance(e, Expression) else e for e in (a, b)]
-    for base in _bases(gap):
+    # What the condition is a function of, entry by entry; the innermost first.
+    bases = [e for e in in_order(gap) if e.size == gap.size and meant(e) is e]
+    for base in bases:
         try:
             forms = [_form(e, base, {}) for e in (gap, *sides)]
         except NotCertifiableError:
             continue
         return _merged(base, *forms)
-    for base in _bases(gap):
-        found = _split(base, gap, *sides)
-        if found is not None:
-            return found
+    for base in bases:
+        with suppress(NotCertifiableError):
+            return _split(base, gap, *sides)
     raise InputError(f"where cannot be shown to be continuous: {_look(gap, *sides)}")
-
-
-def _minus(p: Any, q: Any) -> Any:
-    return p - q if isinstance(p, Expression) else -(q - p)
 
 
 def _alike(a: Any, b: Any) -> bool:
@@ -192,10 +190,6 @@ def _times(a: Polynomial, b: Polynomial) -> Polynomial:
     return out
 
 
-def _value(polynomial: Polynomial, t: Fraction) -> Fraction:
-    return sum((c * t**k for k, c in enumerate(polynomial)), Fraction(0))
-
-
 def _composed(outer: Polynomial, inner: Polynomial) -> Polynomial:
     out = [Fraction(0)]
     for c in reversed(outer):
@@ -205,9 +199,7 @@ def _composed(outer: Polynomial, inner: Polynomial) -> Polynomial:
 
 def _roots(polynomial: Polynomial) -> list[Fraction]:
     """Return the roots of a polynomial of degree 2 at most, which must be rational."""
-    rest = list(polynomial)
-    while rest and not rest[-1]:
-        rest.pop()
+    rest = _trimmed(polynomial)
     if len(rest) <= 1:
         return []
     if len(rest) == 2:
@@ -257,10 +249,7 @@ def _made(e: Expression, base: Expression, known: dict[int, _Pieces]) -> _Pieces
     if not inner or any(a.size != e.size for a in e.args):
         raise NotCertifiableError("no function of the base")
     if e.kind is nodes.Add:
-        total = inner[0]
-        for more in inner[1:]:
-            total = _joined(total, more, _plus)
-        return total
+        return reduce(lambda one, two: _joined(one, two, _plus), inner)
     if e.kind is nodes.Product and e.data[1] == 1:
         return _joined(inner[0], inner[1], _times)
     if e.kind is nodes.Affine and isinstance(e.data[0], tuple):
@@ -279,25 +268,16 @@ def _made(e: Expression, base: Expression, known: dict[int, _Pieces]) -> _Pieces
 def _after(outer: _Pieces, inner: _Pieces) -> _Pieces:
     more = [t for level in outer.breaks for t in _crossings(inner, level)]
     breaks = sorted({*inner.breaks, *more})
-    made = []
-    for t, polynomial in zip(_inside(breaks), inner.refined(breaks)):
-        made.append(_composed(outer.at(_value(polynomial, t)), polynomial))
-    return _Pieces(breaks, made)
-
-
-def _bases(gap: Expression) -> Iterator[Expression]:
-    """Yield what a condition is a function of, entry by entry; the innermost first."""
-    chain = [e for e in in_order(gap) if e.size == gap.size]
-    yield from (e for e in chain if meant(e) is e)
+    parts = zip(_inside(breaks), inner.refined(breaks))
+    return _Pieces(breaks, [_composed(outer.at(power(p, t)), p) for t, p in parts])
 
 
 def _merged(base: Expression, gap: _Pieces, a: _Pieces, b: _Pieces) -> Expression:
     """Return the function of one entry that is a where gap >= 0; close rounded jumps."""
     breaks = sorted({*gap.breaks, *a.breaks, *b.breaks, *_crossings(gap, Fraction(0))})
-    chosen = [
-        (a if _value(gap.at(t), t) > 0 else b).at(t) for t in _inside(breaks)
-    ]  # fmt: skip
-    middle = min(range(len(chosen)), key=lambda k: abs(_inside(breaks)[k]))
+    inside = _inside(breaks)
+    chosen = [(a if power(gap.at(t), t) > 0 else b).at(t) for t in inside]
+    middle = min(range(len(chosen)), key=lambda k: abs(inside[k]))
     chosen = [_trimmed(piece) for piece in _snapped(breaks, chosen, middle)]
     kept, merged = list[Fraction](), [chosen[0]]
     for t, piece in zip(breaks, chosen[1:]):
@@ -321,7 +301,7 @@ def _snapped(breaks: list[Fraction], chosen: list[Polynomial], middle: int) -> l
     order += [(k, k + 1, k) for k in range(middle - 1, -1, -1)]
     for k, neighbour, at in order:
         t = breaks[at]
-        jump = _value(chosen[neighbour], t) - _value(chosen[k], t)
+        jump = power(chosen[neighbour], t) - power(chosen[k], t)
         scale = max(abs(c * t**j) for piece in (chosen[k], chosen[neighbour])
                     for j, c in enumerate(piece))  # fmt: skip
         if abs(jump) > SNAP * Fraction(2) ** -52 * scale:
@@ -336,51 +316,43 @@ def _snapped(breaks: list[Fraction], chosen: list[Polynomial], middle: int) -> l
 # --- substitution --------------------------------------------------------------------------------
 
 
-def _split(base: Expression, gap: Expression, a: Any, b: Any) -> Expression | None:
+def _split(base: Expression, gap: Expression, a: Any, b: Any) -> Expression:
     """Return a(max(r, t)) + b(min(r, t)) - a(t) where both are functions of r with a(t) = b(t)."""
-    try:
-        form = _form(gap, base, {})
-    except NotCertifiableError:
-        return None
+    form = _form(gap, base, {})
     if form.breaks or len(_trimmed(form.polynomials[0])) != 2:
-        return None
+        raise NotCertifiableError("a condition that changes more than once")
     start, slope = form.polynomials[0][:2]
     t = nearest_float(-start / slope)
     if Fraction(t) != -start / slope or not all(_is_entrywise(e, base) for e in (a, b)):
-        return None
+        raise NotCertifiableError("no functions of the base, entry by entry")
     if slope < 0:
         a, b = b, a
     try:
         values = [_exactly(e, base, t) for e in (a, b)]
-    except (Irrational, GoldsteinError):
-        return None
-    if values[0] != values[1] or len(set(values[0])) != 1:
-        return None
+    except (Irrational, GoldsteinError) as failure:
+        raise NotCertifiableError("values that are not rational") from failure
+    common = nearest_float(values[0][0])
+    if values[0] != values[1] or set(values[0]) != {Fraction(common)}:
+        raise NotCertifiableError("other values on the other side")
     above, below = (
         e.over(limit(base, t), base) if isinstance(e, Expression) else e
         for e, limit in ((a, maximum), (b, minimum))
     )
-    common = nearest_float(values[0][0])
-    return above + below - common if Fraction(common) == values[0][0] else None
+    return above + below - common
 
 
 def _is_entrywise(e: Any, base: Expression) -> bool:
     """Is each entry a function of the same entry of the base?"""
     if not isinstance(e, Expression):
         return True
-    steps, stack = set[int](), [e]
-    while stack:
-        step = stack.pop()
-        if id(step) in steps or step is base:
-            continue
-        steps.add(id(step))
+    for step in in_order(e, lambda s: () if s is base else s.args):
         diagonal = step.kind is nodes.Affine and isinstance(step.data[0], tuple) and (
             step.data[0][1] is step.data[0][2] is None)  # fmt: skip
         entry = step.kind is nodes.Product and step.data[1] == 1
         plainly = step.kind in (nodes.Add, nodes.Piecewise, nodes.Smooth)
-        if not (plainly or diagonal or entry) or any(c.size != step.size for c in step.args):
+        fits = (plainly or diagonal or entry) and all(c.size == step.size for c in step.args)
+        if not fits and step is not base:
             return False
-        stack += step.args
     return True
 
 
@@ -418,6 +390,3 @@ def _look(gap: Expression, a: Any, b: Any) -> str:
         "no jump was seen, but that proves nothing; write it with np.maximum, np.minimum, np.abs "
         "or np.clip."
     )
-
-
-__all__ = ["Condition", "greater", "where"]

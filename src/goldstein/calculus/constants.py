@@ -71,6 +71,3 @@ def hand_over_sparse(matrix: Any) -> Any:
 
 def _is_private(data: Any) -> bool:
     return isinstance(data, np.ndarray) and _PRIVATE.get(id(data)) is data
-
-
-__all__ = ["hand_over", "hand_over_sparse", "own", "own_integers", "own_sparse"]

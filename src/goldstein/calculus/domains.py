@@ -136,6 +136,3 @@ def _range(node: Any, args: list[Range]) -> Range:
     up, down = np.maximum(node.weights, 0.0).T, np.minimum(node.weights, 0.0).T
     rows = [np.sort(end, axis=1) for end in rows]
     return (rows[0] @ up + rows[1] @ down).ravel(), (rows[1] @ up + rows[0] @ down).ravel()
-
-
-__all__ = ["undefined_in"]

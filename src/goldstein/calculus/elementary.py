@@ -77,5 +77,3 @@ ELEMENTARY = {
         "{u} * ({u} / (1.0 + hypot(1.0, {u})))", "{u} / hypot(1.0, {u})", "{v}", "{e}"
     ),
 }  # fmt: skip
-
-__all__ = ["ELEMENTARY", "Elementary"]

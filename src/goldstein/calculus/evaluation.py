@@ -417,6 +417,8 @@ class _Writer:
         """Return source that adds derivatives at places of an array."""
         name = str(index[0]) if index.shape == (1,) else self.span(index)
         if index.size == 1 or ":" in name or np.unique(index).size == index.size:
+            if sign == "+=" and re.fullmatch(r"-\w+", what):
+                return f"{g}[{name}] -= {what[1:]}"
             return f"{g}[{name}] {sign} {what}"
         # NumPy's add.at reads beyond the end of values that it should broadcast.
         return f"add_at({g}, {name}, broadcast_to({what}, {index.shape}))"
@@ -723,15 +725,19 @@ class _Writer:
         apart = np.flatnonzero((np.diff(node.weights, axis=1) != 0).any(axis=0))
         low, high = self._name(apart), self._name(apart + 1)
         gain = _row_sum(node.weights)
-        if places.size == columns and node.size == 1:
+        if alone := places.size == columns and node.size == 1:
             row = self._constant(node.weights[0].copy())
             forward, back = f"S = dot({row}, sort({u}))", f"P * {row}"
         else:
             rows = f"{u}.reshape(-1, {columns})"
             forward = f"S = (sort({rows}, axis=1) @ {name}.T).ravel()" + "[0]" * (node.size == 1)
             back = f"(F.reshape(-1, {len(node.weights)}) @ {name}).ravel()"
-        clear = (f"O = order({u}, {columns})\ns = {u}[O].reshape(-1, {columns})\n"
-                 f"if not low(s[:, {high}] - s[:, {low}]) > 4.0 * {e}: return None")  # fmt: skip
+        if alone and apart.size == 1:  # ties of equal weights may be in any order
+            gap, order = f"{u}[O[{apart[0] + 1}]] - {u}[O[{apart[0]}]]", f"O = {u}.argsort()\n"
+        else:
+            order = f"O = order({u}, {columns})\ns = {u}[O].reshape(-1, {columns})\n"
+            gap = f"low(s[:, {high}] - s[:, {low}])"
+        clear = f"{order}if not {gap} > 4.0 * {e}: return None"
         size, error = (f"{gain!r} * {end}" for end in (v, e))
         return self._step(
             members, forward, [(places, "w" + "[0]" * (places.size == 1), False)], size, error,
@@ -771,7 +777,8 @@ class _Accumulation:
                 self.lines += [w.local(n, step.before, p, f)]
                 for places, text, plain in step.back:
                     what = w.local(n, text, p, f)
-                    what = re.sub(r"(?<![\w.])1\.0 \* (?=\(|s\d)", "", what)
+                    what = re.sub(r"(?<![\w.])1\.0 \* (?=\(|[sc]\d)", "", what)
+                    what = re.sub(r"^([a-z]\d+) \* -1\.0$", r"-\1", what)
                     what = re.sub(r"^([\d.]+) \* copysign\(1\.0", r"copysign(\1", what)
                     self._add(places, what, plain and number)
         size = w.nodes[0].size
@@ -956,6 +963,3 @@ def _units(u: Matrix, size: Any, directions: dict[int, Vector], start: int) -> M
     length = np.sqrt(np.vecdot(u, u))
     answer: Matrix = u / np.where(length == 0.0, 1.0, length)[:, None]
     return answer
-
-
-__all__ = ["Evaluation", "Pieces", "States", "has_kinks"]

@@ -691,8 +691,3 @@ def _limit(other: Any) -> Any:
 
 # They build expressions, and expressions have them as methods.
 from goldstein.calculus import atoms, operators  # noqa: E402
-
-__all__ = [
-    "Ball", "Expression", "Undescribed", "Variable", "as_expression", "as_matrix", "in_order",
-    "meant", "numbered",
-]  # fmt: skip

@@ -42,6 +42,3 @@ class Foreign(Node):
             return np.asarray(found, dtype=np.float64).ravel()
         slopes = np.asarray(self.derivative(u.reshape(self.shape)), dtype=np.float64)
         return g * np.broadcast_to(slopes, self.shape).ravel()
-
-
-__all__ = ["Foreign"]

@@ -283,6 +283,3 @@ def refuse_torch(function: Any) -> NoReturn:
         "of goldstein (np.abs, np.maximum, gs.relu, ...), or keep the function in PyTorch and pass "
         "goldstein.torch.oracle(fn, params), or goldstein.torch.trace(fn, params)."
     )
-
-
-__all__ = ["MOVERS", "apply_function", "apply_ufunc", "as_object", "refuse_torch"]

@@ -542,6 +542,16 @@ def constant(value: Any, variable: Expression, shape: Shape | None = None) -> Ex
 
 def row_norms(matrix: Any) -> Vector:
     """Return the Euclidean norms of the rows, safe from over- and underflow of squares."""
+    if isinstance(matrix, BlockedRows):
+        return matrix.norms()
+    n = matrix.shape[0]
+    # In blocks: the norms of all rows at once would need copies of the data.
+    block = max(1, 2**16 * n // max(matrix.size, 1))
+    parts = (_row_norms(matrix[i : i + block]) for i in range(0, n, block))
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def _row_norms(matrix: Any) -> Vector:
     size = abs(matrix)
     top = size.max(axis=1)
     largest: Vector = (top.toarray() if sparse.issparse(top) else np.asarray(top)).ravel()
@@ -570,8 +580,3 @@ def size_upper(point: Vector) -> float:
 
 # They build on what is above.
 from goldstein.calculus import atoms  # noqa: E402
-
-__all__ = [
-    "cumulated", "einsum", "linear", "matrix_norm", "moved", "product", "row_norms", "size_upper",
-    "stack", "sum_entries", "table_along",
-]  # fmt: skip

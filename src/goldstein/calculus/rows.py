@@ -22,6 +22,3 @@ def affine_row(program: Program, k: int, entry: int) -> tuple[Row, Fraction]:
     slopes = part.backward(Exact.of([1]), {}).fractions
     (constant,) = part.series(np.zeros(program.dim))[0].fractions
     return {i: a for i, a in zip(part.places.tolist(), slopes) if a}, constant
-
-
-__all__ = ["Row", "affine_row"]

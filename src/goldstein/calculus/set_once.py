@@ -64,6 +64,3 @@ def _closed(value: Any) -> Any:
     if isinstance(value, sparse.csr_array):
         return hand_over_sparse(value)
     return tuple(map(_closed, value)) if type(value) is tuple else value
-
-
-__all__ = ["SetOnce"]

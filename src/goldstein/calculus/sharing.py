@@ -52,6 +52,3 @@ def _key(data: Any) -> Any:
     if isinstance(data, np.ndarray):
         return (data.shape, data.tobytes()) if data.size <= LONG else id(data)
     return data
-
-
-__all__ = ["Sharing"]

@@ -14,6 +14,7 @@ import linecache
 import math
 import sys
 import time
+import traceback
 import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
@@ -64,10 +65,9 @@ _INSTEAD = {
 
 
 class _Trace:
-    """One run of the code: its variable, and the first refusal, even if the code swallows it."""
+    """One run of the code: its first refusal is kept, even if the code swallows it."""
 
-    def __init__(self, variable: Variable, like: Vector) -> None:
-        self.variable, self.like = variable, like
+    def __init__(self) -> None:
         self.refusal: TraceError | None = None
         self.shared = Sharing()
 
@@ -110,12 +110,10 @@ def plain(value: Any) -> Any:
 
 def _users_line() -> str:
     """Return the line of the user's code that is being run."""
-    frame: Any = sys._getframe(2)
-    while frame is not None:
-        name, file = frame.f_globals.get("__name__", ""), frame.f_code.co_filename
+    for frame, number in traceback.walk_stack(sys._getframe(2)):
+        name = frame.f_globals.get("__name__", "")
         if not name.startswith(("goldstein.", "numpy", "functools")) or "_lent" in frame.f_globals:
-            return _line(file, frame.f_lineno)
-        frame = frame.f_back
+            return _line(frame.f_code.co_filename, number)
     return ""
 
 
@@ -214,18 +212,19 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
-    def __getitem__(self, index: Any) -> Any:
+    def _require_places(self, index: Any) -> None:
         if _traced_inside(index) or isinstance(index, Condition):
             self._trace.refuse("mask" if isinstance(index, Condition) else "index")
+
+    def __getitem__(self, index: Any) -> Any:
+        self._require_places(index)
         return self._trace.call(lambda value: value[index], self)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        if _traced_inside(index) or isinstance(index, Condition):
-            self._trace.refuse("mask" if isinstance(index, Condition) else "index")
+        self._require_places(index)
         known = plain(value)
-        known = (
-            operators.stack(known) if _traced_inside(value) and isinstance(known, list) else known
-        )
+        if _traced_inside(value) and isinstance(known, list):
+            known = operators.stack(known)
         if not any(isinstance(a, Expression) for a in (known, self.value)):
             self.value = np.array(self.value, dtype=np.float64)
             self.value[index] = known
@@ -317,19 +316,13 @@ def _traced_inside(value: Any) -> bool:
 
 def lent_where(condition: Any, *branches: Any, trace: _Trace) -> Any:
     """`np.where` of a comparison of traced arrays."""
-    if not isinstance(condition, Condition):
-        if len(branches) != 2 or _traced_inside(condition):
-            trace.refuse("mask")
-        mask = np.broadcast_to(plain(condition), np.broadcast_shapes(
-            np.shape(condition), *map(np.shape, branches)))  # fmt: skip
-
-        def arrange(places: list[Any]) -> Any:
-            return np.where(mask, *places)
-
-        return trace.call(operators.moved, list(branches), arrange)
-    if len(branches) != 2:
+    if len(branches) != 2 or _traced_inside(condition):
         trace.refuse("mask")
-    return trace.call(where, condition, *branches)
+    if isinstance(condition, Condition):
+        return trace.call(where, condition, *branches)
+    shape = np.broadcast_shapes(np.shape(condition), *map(np.shape, branches))
+    mask = np.broadcast_to(plain(condition), shape)
+    return trace.call(operators.moved, list(branches), lambda places: np.where(mask, *places))
 
 
 def _new(name: str, trace: _Trace, *args: Any, **options: Any) -> Traced:
@@ -351,7 +344,7 @@ def _called(trace: _Trace, function: Any, *args: Any, **options: Any) -> Any:
     return function(*(_array(trace, a) if b else a for a, b in zip(args, lists)), **options)
 
 
-def _like(trace: _Trace, number: float, like: Any, *args: Any, **options: Any) -> Any:
+def _like(number: float, trace: _Trace, like: Any, *args: Any, **options: Any) -> Any:
     return Traced(np.full(np.shape(plain(like)), number), trace)
 
 
@@ -360,12 +353,10 @@ def _chosen(trace: _Trace, which: str, *args: Any, **options: Any) -> Any:
     entries = list(args[0]) if len(args) == 1 else list(args)
     if not _traced_inside(entries) or options:
         return getattr(builtins, which)(*args, **options)
-    shaped = len({np.shape(plain(e)) for e in entries}) == 1
-    reduce = atoms.largest if which == "max" else atoms.smallest
-    if shaped:
+    if len({np.shape(plain(e)) for e in entries}) == 1:
+        reduce = atoms.largest if which == "max" else atoms.smallest
         return trace.call(lambda some: reduce(operators.stack(some), axis=0), entries)
-    pair = np.maximum if which == "max" else np.minimum
-    return functools.reduce(pair, entries)
+    return functools.reduce(np.maximum if which == "max" else np.minimum, entries)
 
 
 def _summed(trace: _Trace, entries: Any, start: Any = 0) -> Any:
@@ -397,14 +388,12 @@ def _math(trace: _Trace, name: str) -> Callable[..., Any]:
 _NUMPY: dict[str, Callable[..., Any]] = {
     **{name: functools.partial(_new, name) for name in ("zeros", "ones", "empty", "full")},
     "array": _array, "asarray": _array, "asfarray": _array, "copy": _array,
-    "zeros_like": lambda trace, like, *a, **o: _like(trace, 0.0, like),
-    "ones_like": lambda trace, like, *a, **o: _like(trace, 1.0, like),
-    "empty_like": lambda trace, like, *a, **o: _like(trace, 0.0, like),
-    "full_like": lambda trace, like, number, *a, **o: _like(trace, 0.0, like) + number,
+    "zeros_like": functools.partial(_like, 0.0), "ones_like": functools.partial(_like, 1.0),
+    "empty_like": functools.partial(_like, 0.0),
+    "full_like": lambda trace, like, number, *a, **o: _like(0.0, trace, like) + number,
     "isfinite": lambda trace, u, **o: np.ones(np.shape(plain(u)), bool),
     "isnan": lambda trace, u, **o: np.zeros(np.shape(plain(u)), bool),
 }  # fmt: skip
-_FLOATS = (float, np.float64)
 
 
 class _Lent:
@@ -440,7 +429,7 @@ class _Lender:
         """Return what the code sees in place of a global of its module."""
         if isinstance(value, types.ModuleType):
             return _Lent(value, self) if value in (np, np.linalg, math) else value
-        if value in _FLOATS if isinstance(value, type) else False:
+        if isinstance(value, type) and value in (float, np.float64):
             return self._float
         if isinstance(value, types.BuiltinFunctionType) and value.__module__ == "math":
             return _math(self.trace, value.__name__)
@@ -579,7 +568,7 @@ def traced_oracle(
 def _run(fun: Any, flat: Vector, build: Callable[[Any], Any], args: Sequence[Any]) -> Expression:
     """Run the code on a traced array and return its answer."""
     variable = Variable(flat.size)
-    state = _Trace(variable, flat)
+    state = _Trace()
     try:
         with np.errstate(all="ignore"):
             answer = _Lender(state).copied(fun)(build(Traced(variable, state)), *args)
@@ -609,13 +598,9 @@ def _run(fun: Any, flat: Vector, build: Callable[[Any], Any], args: Sequence[Any
 
 
 def _failed_line(failure: BaseException) -> str:
-    at = failure.__traceback__
-    found = ""
-    while at is not None:
-        if "_lent" in at.tb_frame.f_globals:
-            found = _line(at.tb_frame.f_code.co_filename, at.tb_lineno)
-        at = at.tb_next
-    return found
+    steps = list(traceback.walk_tb(failure.__traceback__))
+    lines = (_line(f.f_code.co_filename, n) for f, n in reversed(steps) if "_lent" in f.f_globals)
+    return next(lines, "")
 
 
 def _same(one: Expression, two: Expression) -> bool:
@@ -662,6 +647,3 @@ def compare(found: Expression, code: Callable[[Vector], Any], x: Vector) -> None
                 f"the code and its trace differ at x = {np.array2string(y, threshold=6)}: "
                 f"{theirs!r} against {ours!r}. It may branch on types, write to x, or keep state."
             )
-
-
-__all__ = ["TraceError", "compare", "trace", "traced_oracle"]

@@ -51,21 +51,17 @@ class Loss(SetOnce, ABC):
     ----------
     outputs : int
         How many numbers the network gives per sample; 1 is a vector of length n.
-    smoothness : float
-        Lipschitz constant beta of the gradient in the outputs, per sample.
     slope_limit : float
         Bound of the gradient per sample; `inf` for the squared loss.
     """
 
-    outputs: int = 1
-    smoothness: float = 1.0
     slope_limit: float = math.inf
 
-    #: True when outputs form a vector of length n, not a table.
-    target_is_vector: bool = True
-
-    def __init__(self, target: Any, weights: Vector | None = None) -> None:
+    def __init__(self, target: Any, weights: Vector | None = None, outputs: int = 0) -> None:
         self.target = hand_over(target)
+        #: True when outputs form a vector of length n, not a table.
+        self.target_is_vector = target.ndim == 1 and not outputs
+        self.outputs = outputs or (1 if target.ndim == 1 else target.shape[1])
         self.weights = None if weights is None else hand_over(weights)
 
     @abstractmethod
@@ -117,11 +113,6 @@ class Loss(SetOnce, ABC):
 class Squared(Loss):
     """|out - y|^2 / 2."""
 
-    def __init__(self, target: Vector, weights: Vector | None = None) -> None:
-        super().__init__(target, weights)
-        self.target_is_vector = target.ndim == 1
-        self.outputs = 1 if target.ndim == 1 else target.shape[1]
-
     def value(self, out: Vector) -> float:
         gap = out - self.target
         return float(0.5 * (gap.ravel() @ self._spread(gap).ravel()))
@@ -143,8 +134,6 @@ class Robust(Loss):
     ) -> None:
         super().__init__(target, weights)
         self._atom, self._threshold = atom, exact_positive("threshold", threshold)
-        self.target_is_vector = target.ndim == 1
-        self.outputs = 1 if target.ndim == 1 else target.shape[1]
         self.slope_limit = self._threshold * math.sqrt(self.outputs)
 
     def value(self, out: Vector) -> float:
@@ -169,7 +158,6 @@ class Robust(Loss):
 class Logistic(Loss):
     """log(1 + exp(-label out)) with labels -1 and +1."""
 
-    smoothness = 0.25
     slope_limit = 1.0
 
     def value(self, out: Vector) -> float:
@@ -188,13 +176,7 @@ class Logistic(Loss):
 class Softmax(Loss):
     """Cross-entropy of integer labels."""
 
-    smoothness = 0.5
     slope_limit = math.sqrt(2.0)
-    target_is_vector = False
-
-    def __init__(self, labels: Any, classes: int, weights: Vector | None = None) -> None:
-        super().__init__(labels, weights)
-        self.outputs = classes
 
     def value(self, out: Vector) -> float:
         picked = out[np.arange(len(out)), self.target]
@@ -249,7 +231,7 @@ def _classification(target: Any, weights: Vector | None, classes: int) -> Loss:
         if classes == 2:
             return Logistic(2.0 * target - 1.0, weights)
         if classes > 2:
-            return Softmax(target, classes, weights)
+            return Softmax(target, weights, classes)
     raise InputError(
         "the logistic loss needs labels -1 and +1, or integers 0, 1, ..., k-1; "
         f"got {kinds[:5].tolist()}."

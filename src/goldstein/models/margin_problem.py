@@ -85,7 +85,7 @@ class MarginProblem:
     ) -> MarginProblem:
         """Return the problem of the whole data."""
         # A little more than rounding can take away: these are upper bounds.
-        norms = _row_norms(Z) * (1.0 + 2.0**-40)
+        norms = row_norms(Z) * (1.0 + 2.0**-40)
         return cls(Z, weights, ridge, rho, shift, norms, np.zeros(Z.shape[1]))
 
     def frozen(self) -> MarginProblem:
@@ -259,37 +259,6 @@ def labelled_rows(X: Any, signs: Vector, *, intercept: bool) -> Any:
     entries[old], entries[ends] = data, signs
     columns[old], columns[ends] = rows.indices, d
     return hand_over_sparse(sparse.csr_array((entries, columns, starts), shape=(n, width)))
-
-
-def _row_norms(Z: Any) -> Vector:
-    if isinstance(Z, BlockedRows):
-        return Z.norms()
-    n, d = Z.shape
-    entries = Z.nnz // n if sparse.issparse(Z) else d
-    # In blocks: the norms of all rows at once would need copies of the data.
-    block = max(1, BLOCK_BYTES // (8 * max(entries, 1)))
-    if sparse.issparse(Z):
-        parts = [_sparse_row_norms(Z, i, min(i + block, n)) for i in range(0, n, block)]
-    else:
-        parts = [row_norms(Z[i : i + block]) for i in range(0, n, block)]
-    return np.concatenate(parts)
-
-
-def _sparse_row_norms(Z: Any, start: int, stop: int) -> Vector:
-    """Norms of some rows, safe from over- and underflow of squares."""
-    bounds = Z.indptr[start : stop + 1]
-    size = np.abs(Z.data[bounds[0] : bounds[-1]])
-    counts = np.diff(bounds)
-    filled = counts > 0
-    norms = np.zeros(stop - start)
-    if size.size:
-        places = (bounds[:-1] - bounds[0])[filled]
-        top = np.maximum.reduceat(size, places)
-        # Powers of two scale exactly.
-        unit = np.ldexp(1.0, -np.frexp(np.where(top > 0, top, 1.0))[1].clip(-1000, 1000))
-        size *= np.repeat(unit, counts[filled])
-        norms[filled] = np.sqrt(np.add.reduceat(size * size, places)) / unit
-    return norms
 
 
 def smooth_parts(

@@ -195,10 +195,7 @@ def joined(parts: Iterable[LongSum | None], size: int) -> LongSum | None:
 
 def rounding_slack(X: Any) -> Vector:
     """Return bounds, per unit of weight, of the rounding errors of the rows' products."""
-    # In blocks: the norms of all rows at once would need copies of the data.
-    norms = [row_norms(X[k : k + BLOCK]) for k in range(0, X.shape[0], BLOCK)]
-    answer: Vector = 4.0 * (X.shape[1] + 8) * 2.0**-53 * np.concatenate(norms)
-    return answer
+    return 4.0 * (X.shape[1] + 8) * 2.0**-53 * row_norms(X)
 
 
 @dataclass(frozen=True)
@@ -254,9 +251,21 @@ class ReLUNetwork(Model):
 
     adjustable = frozenset({"_last_pass"})
 
-    def __init__(self, tree: Expression, setting: Setting, architecture: Architecture) -> None:
-        super().__init__(tree)
-        self.setting, self.architecture = setting, architecture
+    def __init__(
+        self, setting: Setting, output: Matrix | None = None, output_bias: bool = False
+    ) -> None:
+        (n, d), loss = setting.X.shape, setting.loss
+        columns: tuple[int, ...] = () if loss.target_is_vector else (loss.outputs,)
+        fixed = None if output is None else own(output)
+        net = Architecture(d, setting.width, columns, fixed, output_bias)
+        theta: Any = Variable(net.dim)
+        hidden, outer, _ = net.weights(theta)
+        out: Any = relu(setting.X @ hidden.T) @ outer
+        if output_bias:
+            shift = theta[net.outer_end :].reshape(1, loss.outputs)
+            out = out + linear(np.ones((n, 1)), shift).reshape(n, *columns)
+        super().__init__(setting.objective(out))
+        self.setting, self.architecture = setting, net
         self._blocks = list(Rows.make(setting.X, setting.loss).blocks())
         self._last_pass: tuple[bytes, list[Pass]] | None = None
 
@@ -326,23 +335,14 @@ def network_outputs(X: Any, hidden: Matrix, outer: Matrix, shift: Any) -> Vector
 class ReLUOneLayer(ReLUNetwork):
     """scale * loss(relu(X W^T) c) + ridge/2 |W|^2 in the hidden weights W, with c fixed."""
 
-    def __init__(self, setting: Setting, output: Matrix) -> None:
-        self.output = own(output)
-        columns: tuple[int, ...] = () if setting.loss.target_is_vector else output.shape[1:]
-        net = Architecture(setting.X.shape[1], setting.width, columns, fixed=self.output)
-        theta = Variable(net.dim)
-        W = theta.reshape(setting.width, setting.X.shape[1])
-        out = relu(setting.X @ W.T) @ self.output
-        super().__init__(setting.objective(out), setting, net)
-
     @property
     def name(self) -> str:
         return "relu_one_layer"
 
     def solver_lipschitz(self, x: Vector, delta: float) -> float:
         """Return the constant of the sublevel set: loss part plus ridge part."""
-        s = self.setting
-        reach = float(np.linalg.norm(self.output, 2 if self.output.ndim == 2 else None))
+        s, output = self.setting, self.weights(x).outer
+        reach = float(np.linalg.norm(output, 2 if output.ndim == 2 else None))
         gain = reach * self.data_norm
         level = self.value(x)
         ridge = math.sqrt(2.0 * s.ridge * level) + s.ridge * delta
@@ -429,20 +429,6 @@ class ReLUTwoLayer(ReLUNetwork):
     The parameters are W row by row, then V row by row, then c if there is an output bias.
     """
 
-    def __init__(self, setting: Setting, output_bias: bool) -> None:
-        n, d = setting.X.shape
-        loss = setting.loss
-        columns: tuple[int, ...] = () if loss.target_is_vector else (loss.outputs,)
-        net = Architecture(d, setting.width, columns, output_bias=output_bias)
-        theta = Variable(net.dim)
-        W = theta[: net.hidden_size].reshape(setting.width, d)
-        V = theta[net.hidden_size : net.outer_end].reshape(setting.width, *columns)
-        out = relu(setting.X @ W.T) @ V
-        if output_bias:
-            shift = theta[net.outer_end :].reshape(1, loss.outputs)
-            out = out + linear(np.ones((n, 1)), shift).reshape(n, *columns)
-        super().__init__(setting.objective(out), setting, net)
-
     @property
     def name(self) -> str:
         return "relu_two_layer"
@@ -511,4 +497,4 @@ def relu_two_layer(
     data = data_matrix(X, "X")
     made = make_loss(loss, y, data.shape[0], threshold, weights, classes)
     setting = Setting.make(data, made, width, ridge, bias, mean)
-    return ReLUTwoLayer(setting, output_bias)
+    return ReLUTwoLayer(setting, output_bias=output_bias)

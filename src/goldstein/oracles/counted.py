@@ -284,18 +284,9 @@ class CountedOracle(Wrapper):
         return state
 
     def value(self, x: Vector) -> float:
-        if self.values + self.gradients >= self.limit:
-            raise OutOfCalls("value")
-        if self.deadline < math.inf and time.perf_counter() > self.deadline:
-            raise OutOfTime("value")
+        self._require_room("value")
         self.values += 1
-        try:
-            raw = self.inner.value(x.copy() if x.size < _LARGE else self._lent(x))
-        except GoldsteinError as ours:  # a refused checkpoint: messages of our own
-            self._noted(ours)
-            raise
-        except Exception as failure:
-            raise self._raised(failure, x, "value") from failure
+        raw = self._asked(self.inner.value, x, "value")
         try:
             self.last_value = as_value(raw)
             return self.last_value
@@ -370,19 +361,24 @@ class CountedOracle(Wrapper):
         return self._gradient(lambda z: self.inner.sample(z, rng), x, "noisy gradient")
 
     def _gradient(self, question: Callable[[Vector], Any], y: Vector, what: str) -> Vector:
+        self._require_room(what)
+        self.gradients += 1
+        return self._checked(self._asked(question, y, what), y)
+
+    def _require_room(self, what: str) -> None:
         if self.values + self.gradients >= self.limit:
             raise OutOfCalls(what)
         if self.deadline < math.inf and time.perf_counter() > self.deadline:
             raise OutOfTime(what)
-        self.gradients += 1
+
+    def _asked(self, question: Callable[[Vector], Any], y: Vector, what: str) -> Any:
         try:
-            raw = question(y.copy() if y.size < _LARGE else self._lent(y))
+            return question(y.copy() if y.size < _LARGE else self._lent(y))
         except GoldsteinError as ours:  # a kink, a refused checkpoint: messages of our own
             self._noted(ours)
             raise
         except Exception as failure:
             raise self._raised(failure, y, what) from failure
-        return self._checked(raw, y)
 
     def _checked(self, raw: Any, y: Vector) -> Vector:
         """Return the answer at y as a gradient, or say what is wrong with it."""

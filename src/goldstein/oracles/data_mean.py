@@ -475,7 +475,7 @@ def inspect_mean(subject: DataMean, keep: Callable[[Any], None]) -> None:
     first = _Tally()
     for batch in subject.batches():
         loss = subject.loss(batch)
-        if first.samples == 0:
+        if first.sums[2] == 0:
             if not math.isfinite(loss):
                 subject.move(subject.start)
                 loss = subject.loss(batch)
@@ -532,8 +532,9 @@ def _find_cause(subject: DataMean) -> None:
         first.add(subject.terms(batch, loss))
     for batch in subject.batches():
         second.add(subject.terms(batch, subject.loss(batch)))
-    if first.finite and second.finite and not first.agrees(second):
-        raise _changed(subject, first, second)
+    # Where there is nothing to compare, whoever asks is told so.
+    if np.isfinite([first.sums, second.sums]).all() and not first.agrees(second):
+        raise _changed(subject, first.sums, second.sums)
 
 
 def _examined(
@@ -621,11 +622,12 @@ def _compare(
     )
 
 
-def _changed(subject: DataMean, first: _Tally, second: _Tally) -> InputError:
-    if first.samples != second.samples:
-        return uneven(second.samples, first.samples)
+def _changed(subject: DataMean, first: Vector, second: Vector) -> InputError:
+    if first[2] != second[2]:
+        return uneven(second[2], first[2])
     once, twice = (sum(map(subject.trees.fingerprint, subject.batches())) % 2**64 for _ in range(2))
-    shown = f"two passes at the same parameters give {first.mean:.6g} and {second.mean:.6g}"
+    means = first[0] / first[1], second[0] / second[1]
+    shown = f"two passes at the same parameters give {means[0]:.6g} and {means[1]:.6g}"
     if once != twice:
         return InputError(
             f"{subject.name} is not deterministic: {shown}, because data gave other samples in the "
@@ -643,25 +645,11 @@ class _Tally:
     """The sums of a pass."""
 
     def __init__(self) -> None:
-        self.sums = np.zeros(3)
-        self.size = 0.0
+        self.sums, self.size = np.zeros(3), 0.0
 
     def add(self, terms: Vector) -> None:
         self.sums += terms
         self.size += abs(float(terms[0]))
-
-    @property
-    def mean(self) -> float:
-        return float(self.sums[0] / self.sums[1])
-
-    @property
-    def samples(self) -> float:
-        return float(self.sums[2])
-
-    @property
-    def finite(self) -> bool:
-        """False where there is nothing to compare; whoever asks there is told so."""
-        return bool(np.isfinite(self.sums).all())
 
     def agrees(self, other: _Tally) -> bool:
         sizes = (self.size + other.size, float(self.sums[1]), 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,7 +58,7 @@ class Term(ABC):
         As in `gs.prox`.
     """
 
-    name: ClassVar[str]
+    name: str
 
     @abstractmethod
     def value(self, x: Vector) -> float:

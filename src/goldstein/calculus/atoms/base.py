@@ -9,11 +9,8 @@ from itertools import chain
 from math import isinf
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from goldstein.calculus.expression import Expression, Variable, as_expression
+from goldstein.calculus.expression import Expression, as_expression
 from goldstein.checker import nodes
-from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import fraction_upper
 from goldstein.errors import InputError
 from goldstein.numerics.exact_floats import exact_number
@@ -124,11 +121,6 @@ class Atom(Expression):
         if id(self.of) not in made:
             return made[id(self.args[0])]
         return Atom(made[id(self.args[0])], made[id(self.of)], self.name, self.known)
-
-    def at(self, u: Vector) -> Vector:
-        """Return its value where the argument is u."""
-        twin = self.args[0].over(Variable(self.of.size), self.of)
-        return np.asarray(twin(np.ravel(u)))
 
 
 def Elementwise(function: PiecewisePolynomial, u: Any) -> Expression:
