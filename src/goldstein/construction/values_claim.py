@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,7 @@ class Statistics:
 
     def asked(self, oracle: CountedOracle) -> Many:
         """Return the values of an oracle at many points."""
-        return lambda points: oracle.values_at(points, self.workers)
+        return partial(oracle.values_at, workers=self.workers)
 
 
 def places_around(
@@ -277,12 +278,12 @@ def state_values_kkt(
     witnesses, index = _witnesses(hint, system, multiples)
     if witnesses is None:
         return None
-    seen = look(OfMultiples(how.asked(oracle), multiples, system), oracle, x, how)
+    source = OfMultiples(how.asked(oracle), multiples, system)
+    seen = look(source, oracle, x, how)
     if seen is None:
         return None
-    q = measured_qualification(
-        system, how.box, multiples, x, delta, seen.mean, how.stream("centre"), pairs=CENTRE_PAIRS
-    )
+    rng = how.stream("centre")
+    q = measured_qualification(source, how.box, x, delta, seen.mean, rng, pairs=CENTRE_PAIRS)
     return ValuesKKTCertificate(
         **{**claimed(x, multiples, how, seen, "observed"), "delta": delta},
         constraint_weights=multiples.constraint_weights,
