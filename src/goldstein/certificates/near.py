@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from goldstein.certificates.export import export_proof, texts, written_nodes
 from goldstein.certificates.kkt import listed
-from goldstein.certificates.verifying import WithMultipliers, derived
+from goldstein.certificates.verifying import WithMultipliers, derived, unfitting
 from goldstein.checker import near
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.multipliers import DEGENERATE, Hull
@@ -338,14 +338,8 @@ class NearCertificate(AtPivot):
             # A check bounds the errors by their norms, and another machine may round differently.
             error = CHANGE_OF_MACHINE * float(self.errors.max()) * math.sqrt(self.x.size)
             eps = (eps + error) * (1.0 + 2.0**-40)
-        return replace(
-            self,
-            directions=self.directions[used],
-            weights=weights[used],
-            gradients=self.gradients[used],
-            errors=self.errors[used],
-            eps=eps,
-        )
+        kept = {name: getattr(self, name)[used] for name in ("directions", "gradients", "errors")}
+        return replace(self, weights=weights[used], eps=eps, **kept)
 
     def export(self, path: str | Path, fun: Described) -> Path:
         """Write certificate and function to one readable file that `goldstein-check` decides.
@@ -481,9 +475,7 @@ class NearKKTCertificate(WithMultipliers, AtPivot):
             program = program_of(fun)
             problem = exact_problem(self.x, bounds, constraints, separating)
         except GoldsteinError as failure:
-            found = Verification(eps=math.inf, delta=math.inf, label="conditional")
-            found.add("problem", False, f"function, bounds or constraints do not fit: {failure}")
-            return found
+            return unfitting(failure)
         return near.check(self, program, problem, seed_from(seed))
 
     def export(
@@ -510,11 +502,8 @@ class NearKKTCertificate(WithMultipliers, AtPivot):
         _, along = problem.separation(self, 0, problem.readings(self)[0])
         limits, box = problem.system, problem.box
         parts = [
-            {
-                "function": written_nodes(part),
-                **texts({"lower": limits.lower[i], "upper": limits.upper[i]}),
-            }
-            for i, part in enumerate(problem.parts)
+            {"function": written_nodes(part), **texts({"lower": low, "upper": high})}
+            for part, low, high in zip(problem.parts, limits.lower, limits.upper)
         ]
         rows = zip(self.constraint_index, self.constraint_weights, self.constraint_directions)
         evidence = {

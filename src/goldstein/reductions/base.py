@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.errors import OutOfCalls
+from goldstein.errors import InputError, OutOfCalls
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.counted import Map
 from goldstein.oracles.problem import Problem
@@ -145,6 +145,11 @@ class Run:
             self.progress(state, calls)
         if self._notify is not None:
             self._notify(state, calls)
+
+
+def no_gradient(delta: float) -> InputError:
+    """Return the refusal of a claim about a ball in which nothing is known."""
+    return InputError(f"no gradient could be had within {delta:g} of x; raise max_calls or delta.")
 
 
 class Standing(CountedOracle):

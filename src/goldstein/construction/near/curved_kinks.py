@@ -26,7 +26,7 @@ from goldstein.checker.errors import Irrational
 from goldstein.checker.exact import Exact
 from goldstein.checker.nodes import Max, Order, Piecewise
 from goldstein.checker.sides import Point
-from goldstein.construction.near.flats import TINY, stationary, tied_entries
+from goldstein.construction.near.flats import TINY, orthonormal, stationary, tied_entries
 from goldstein.construction.near.kinks import Kinks
 from goldstein.errors import GoldsteinError, OutOfBudget
 from goldstein.numerics.budget import Budget
@@ -168,12 +168,9 @@ class CurvedKinks:
 
     def gaps(self, surfaces: list[Surface], y: Vector) -> Vector:
         """Return how far the combinations are from their levels."""
-        return np.array(
-            [
-                sum(c * self.form.argument(s.k, y)[i] for i, c in s.terms) - float(s.level)
-                for s in surfaces
-            ]
-        )
+        u = self.form.argument
+        gaps = [sum(c * u(s.k, y)[i] for i, c in s.terms) - float(s.level) for s in surfaces]
+        return np.array(gaps)
 
     def slopes(self, surfaces: list[Surface], y: Vector) -> Matrix:
         """Return the derivatives of the gaps, row by row."""
@@ -203,18 +200,8 @@ class CurvedKinks:
 
     def independent(self, surfaces: list[Surface], y: Vector) -> list[Surface]:
         """Leave out surfaces whose slopes depend on those of the others, later ones first."""
-        basis: list[Vector] = []
-        kept = []
-        for surface, row in zip(surfaces, self.slopes(surfaces, y)):
-            length = float(np.linalg.norm(row))
-            rest = row / length if 0.0 < length < np.inf else np.zeros_like(row)
-            for e in basis + basis:
-                rest = rest - (e @ rest) * e
-            size = float(np.linalg.norm(rest))
-            if size > 1e-8:
-                basis.append(rest / size)
-                kept.append(surface)
-        return kept
+        kept, _ = orthonormal(self.slopes(surfaces, y), range(len(surfaces)), self.budget)
+        return [surfaces[i] for i in kept]
 
     def settled(self, surfaces: list[Surface], y: Vector, radius: float) -> Vector:
         """Return a stationary point of the function along the surfaces, if there is one nearby."""

@@ -8,6 +8,7 @@ the weights of the penalty. Everything here is search; the check decides.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -99,19 +100,14 @@ class _Penalty:
         system, box = self.system, self.problem.box
         at = 0
         for group in system.groups:
-            which = np.arange(at, at + group.size)
-            at += group.size
-            if group.linear:
-                pieces = [linear(np.array(group.parts), x)]
-                members = [which]
-            else:
-                pieces = [part.over(x) for part in group.parts]
-                members = [which[k : k + 1] for k in range(group.size)]
-            for piece, rows in zip(pieces, members):
+            which, at = np.arange(at, at + group.size), at + group.size
+            whole = [linear(np.array(group.parts), x)] if group.linear else None
+            pieces = whole or [part.over(x) for part in group.parts]
+            for piece, rows in zip(pieces, np.split(which, len(pieces))):
                 total = total + self._beyond(piece, rows, system.lower, system.upper, self.rho)
         wall = np.full(x.size, self._wall)
-        whole: Expression = total + self._beyond(x, np.arange(x.size), box.lower, box.upper, wall)
-        return whole
+        total = total + self._beyond(x, np.arange(x.size), box.lower, box.upper, wall)
+        return total
 
     @staticmethod
     def _beyond(
@@ -209,20 +205,14 @@ def _at_limits(
     for i, part in enumerate(problem.parts):
         here = point_at(part, pivot)
         value, high = here.between()
-        signs = [
-            sign
-            for sign, limit in ((1.0, system.upper[i]), (-1.0, system.lower[i]))
-            if value == high == float(limit)
-        ]
-        for direction in directions[:1] if part.affine[-1] else directions:
-            try:
-                limits = as_rationals(here.limits(direction[None])) if signs else []
-                gradient = _floats(limits)[0] if signs else None
-            except NotCertifiableError:  # along it the constraint stays on a kink
-                continue
-            if gradient is not None and gradient.any():
-                for sign in signs:
-                    yield i, sign, direction, sign * gradient
+        sides = ((1.0, system.upper[i]), (-1.0, system.lower[i]))
+        signs = [sign for sign, limit in sides if value == high == float(limit)]
+        some = directions[: 1 if part.affine[-1] else None] if signs else ()
+        for direction in some:
+            with suppress(NotCertifiableError):  # along it the constraint stays on a kink
+                gradient = _floats(as_rationals(here.limits(direction[None])))[0]
+                if gradient.any():
+                    yield from ((i, sign, direction, sign * gradient) for sign in signs)
 
 
 def _combined(
