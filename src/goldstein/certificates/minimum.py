@@ -28,6 +28,7 @@ from goldstein.checker.nodes import Piecewise
 from goldstein.checker.sampled import asked
 from goldstein.checker.verification import Label, Verification
 from goldstein.errors import InputError, InputTypeError
+from goldstein.oracles.problem import given
 from goldstein.storage.codec import array, record, text
 
 #: A float that may be infinite: a file holds it as a text.
@@ -64,16 +65,10 @@ def _reader(kind: Any, whole: int) -> Any:
     return read
 
 
-def limits_given(bounds: Any, constraints: Any) -> bool:
-    none = constraints is None or (isinstance(constraints, list | tuple) and not constraints)
-    return bounds is not None or not none
-
-
 def limits_of(x: Vector, bounds: Any, constraints: Any) -> ExactProblem | None:
     """Read bounds and constraints for the checker; None where there are none."""
-    return (
-        exact_problem(x, bounds, constraints, None) if limits_given(bounds, constraints) else None
-    )
+    there = bounds is not None or given(constraints)
+    return exact_problem(x, bounds, constraints, None) if there else None
 
 
 @record
@@ -321,7 +316,7 @@ class Refutation(AtPivot):
             problem = limits_of(self.x, bounds, constraints)
             return minimum.check_refutation(self, program_of(fun), problem)
         found = lower.check(self, asked(fun, jac, args))
-        if limits_given(bounds, constraints):
+        if bounds is not None or given(constraints):
             found.add("feasibility", False, "of a black box no limits are known")
         return found
 

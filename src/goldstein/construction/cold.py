@@ -134,8 +134,7 @@ def look_at_far_ends(
 def _next_offset(offsets: Matrix, gradients: Matrix, m: Vector, radius: float) -> Vector:
     """Return where to look next, from the centre of the ball."""
     if len(offsets) == 1:
-        far_end: Vector = m * (-radius / math.sqrt(m @ m))
-        return far_end
+        return m * (-radius / math.sqrt(m @ m))
     weights = shortest_in_ball(offsets, gradients, radius)
     offset, left = weights @ offsets, weights @ gradients
     offset -= BEYOND * radius / (math.sqrt(left @ left) or 1.0) * left

@@ -128,17 +128,16 @@ def _stated(
     cuts: Cuts, r: Vector, faces: list[Vector], here: float, eps: float,
     meta: dict[str, Any] | None,
 ) -> MinimumCertificate:  # fmt: skip
+    small = 1e-12 * (1.0 + abs(here))
     for _ in range(AFTER):
         bound, t, weights = cuts.lowest(-r, r)
-        if here - bound <= 1e-12 * (1.0 + abs(here)):
+        if here - bound <= small:
             break
         cuts.add(cuts.y + t)
     bound, _, weights = cuts.lowest(-r, r)
     k = len(cuts.b)
     table = np.array([np.append(w, np.zeros(k - w.size)) for w in [*faces, weights]])
-    gap = max(0.0, here - bound + cuts.rho / 2 * float(r @ r)) * (1 + 1e-9) + 1e-12 * (
-        1 + abs(here)
-    )
+    gap = max(0.0, here - bound + cuts.rho / 2 * float(r @ r)) * (1 + 1e-9) + small
     convex = cuts.curvature >= 0
     return MinimumCertificate(
         x=cuts.y, exact_pivot=tuple(to_fractions(cuts.y)), delta=0.0, eps=eps,

@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -189,10 +190,8 @@ class _Program:
     def _largest(self, link: Link, relaxed: bool) -> None:
         """t = max u_i: t >= u_i, and t <= u_i for the chosen one."""
         gaps = [(u.value - link.value) / self.radius for u in link.arguments]
-        ranges = [
-            (gap + low, gap + high)
-            for gap, (low, high) in zip(gaps, map(self._range, link.arguments))
-        ]
+        inner = map(self._range, link.arguments)
+        ranges = [(gap + low, gap + high) for gap, (low, high) in zip(gaps, inner)]
         floor = max(low for low, _ in ranges)
         top = max(high for _, high in ranges)
         t = self.place[link.key] = self._variable(floor, top)
@@ -230,13 +229,8 @@ class _Program:
         if isinstance(node, Piecewise) and is_straight(node):
             ends = [-math.inf, *((float(t) - u) / unit for t in node.breakpoints), math.inf]
             straight = [
-                (
-                    float((c[0] - link.value + c[1] * u) / unit),
-                    float(c[1]),
-                    max(a, low),
-                    min(b, high),
-                )
-                for c, (a, b) in zip(_floats(node), pairwise(ends))
+                ((c - link.value + s * u) / unit, s, max(a, low), min(b, high))
+                for (c, s), (a, b) in zip(_floats(node), pairwise(ends))
             ]
             return [piece for piece in straight if piece[3] - piece[2] > THIN] or straight[:1]
         at = np.linspace(low, high, self.model.knots + 1)
@@ -246,10 +240,8 @@ class _Program:
             slopes = np.diff(heights) / np.diff(at)
         if not (np.isfinite(heights).all() and np.isfinite(slopes).all()):
             return [(0.0, 0.0, low, high)]
-        return [
-            (float(h - s * a), float(s), float(a), float(b))
-            for h, s, (a, b) in zip(heights, slopes, pairwise(at))
-        ]
+        knots = zip(heights.tolist(), slopes.tolist(), pairwise(at.tolist()))
+        return [(h - s * a, s, a, b) for h, s, (a, b) in knots]
 
     def _choose(self, t: int, u: Tangent, pieces: list[Piece]) -> None:
         """The argument is the sum of its parts, all of them 0 but that of the chosen piece."""
@@ -354,11 +346,8 @@ def applies(root: Oracle) -> bool:
     curved = any(not affine[node.of[0]] for node in kinks)
     several = sum(nodes[node.of[0]].size for node in kinks) > 1
     nested = any(kinked[node.of[0]] for node in kinks)
-    return (
-        all(is_straight(node) for node in kinks)
-        and (nested or (curved and several))
-        and sum(nodes[k].sizes[0] for k in links(root.evaluation)) <= MOST_LINKS
-    )
+    few = sum(nodes[k].sizes[0] for k in links(root.evaluation)) <= MOST_LINKS
+    return few and all(map(is_straight, kinks)) and (nested or (curved and several))
 
 
 def head_start(
@@ -378,15 +367,13 @@ class _Leaps:
 
     def run(self, x: Vector) -> Vector:
         self.best = math.inf, x
-        try:
+        with suppress(OutOfCalls):
             first = self.value(x)
             for _ in range(ROUNDS):
                 before = self.best[0]
                 self.leap(first)
                 if before - self.best[0] <= AGAIN * (first - self.best[0]):
                     break
-        except OutOfCalls:
-            pass
         return self.best[1]
 
     def leap(self, first: float) -> None:

@@ -302,8 +302,7 @@ def _witnesses(
 ) -> tuple[Vector | None, Rows]:
     """Return stored points that reach the limits of constraints with a multiplier; None if none."""
     here = system.values(hint.x).copy()
-    points: list[Vector] = []
-    index: list[int] = []
+    rows: list[tuple[Vector, int]] = []
     multipliers = multiples.multipliers(system.size)
     for i in np.flatnonzero(multipliers).tolist():
         if reached(system, i, multipliers[i], here, []):
@@ -312,7 +311,6 @@ def _witnesses(
         if not reached(system, i, multipliers[i], here, several):
             return None, np.zeros(0, dtype=np.int64)
         kept = [z for z in several if reached(system, i, multipliers[i], here, [z])][:1]
-        for z in kept or several:
-            points.append(z)
-            index.append(i)
-    return np.array(points).reshape(-1, hint.x.size), np.array(index, dtype=np.int64)
+        rows += [(z, i) for z in kept or several]
+    points = np.array([z for z, _ in rows]).reshape(-1, hint.x.size)
+    return points, np.array([i for _, i in rows], dtype=np.int64)

@@ -86,7 +86,7 @@ def head_start(
             found = minimize(
                 fun, x[free], jac=jac, method="SLSQP",
                 bounds=Bounds(box.lower[free], box.upper[free]),
-                constraints=list(_as_dicts(problem, whole, free)),
+                constraints=_as_dicts(problem, whole, free),
                 options={"ftol": least, "maxiter": 1000},
             )  # fmt: skip
         last = whole(np.asarray(found.x, dtype=np.float64))

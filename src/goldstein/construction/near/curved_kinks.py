@@ -224,8 +224,7 @@ class CurvedKinks:
         slopes = self.slopes(surfaces, at)
         # Off the surfaces' own slopes all pieces have the same gradient.
         rest = gradient - slopes.T @ np.linalg.lstsq(slopes.T, gradient, rcond=None)[0]
-        answer: Vector = tangent.T @ rest
-        return answer
+        return tangent.T @ rest
 
     # --- rationals -------------------------------------------------------------------------------
 

@@ -241,8 +241,7 @@ def _lengths(node: Node, inner: list[Vector]) -> Vector:
             found = (abs(node.matrix) @ inner[0].reshape(-1, node.columns)).ravel()
         return found * (1.0 + 2.0**-40) / (1.0 if node.divisor is None else np.abs(node.divisor))
     factor = abs(nearest_float(node.pieces[0][1])) if isinstance(node, Piecewise) else 1.0
-    total: Vector = factor * np.sum(inner, axis=0) * (1.0 + 2.0**-40)
-    return total
+    return np.asarray(factor * np.sum(inner, axis=0) * (1.0 + 2.0**-40))
 
 
 def _difference(a: Row, b: Row) -> Row:
@@ -283,13 +282,11 @@ class Flat:
         """An orthonormal basis of its directions, as columns."""
         if not self.equations:
             return np.eye(self.dim)
-        basis: Matrix = qr(self._normals.T)[0][:, len(self.equations) :]
-        return basis
+        return np.asarray(qr(self._normals.T)[0][:, len(self.equations) :])
 
     def along(self, vector: Vector) -> Vector:
         """Return the part of a vector along the flat."""
-        answer: Vector = vector - self._normals.T @ (self._normals @ vector)
-        return answer
+        return vector - self._normals.T @ (self._normals @ vector)
 
     def project(self, point: Vector) -> Vector:
         """Return the nearest point of the flat, in float64."""
@@ -298,8 +295,7 @@ class Flat:
         # A row is a combination of the normals up to its own.
         triangle = self.rows @ self._normals.T
         residual = self.rows @ point - self.levels
-        answer: Vector = point - self._normals.T @ solve_triangular(triangle, residual, lower=True)
-        return answer
+        return point - self._normals.T @ solve_triangular(triangle, residual, lower=True)
 
     def project_exactly(
         self, point: Vector | list[Fraction], reach: float, budget: Budget

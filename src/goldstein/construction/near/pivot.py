@@ -132,9 +132,7 @@ class PivotSearch:
 
     def slope_along(self, flat: Flat, point: Vector, pieces: Pieces, z: Vector) -> Vector:
         """Return the gradient of given pieces in the coordinates of a flat, at a moved point."""
-        tangent = flat.tangent
-        answer: Vector = tangent.T @ self.gradient(point + tangent @ z, pieces)
-        return answer
+        return flat.tangent.T @ self.gradient(point + flat.tangent @ z, pieces)
 
     def _starts(self) -> Iterator[tuple[list[Equation], Vector]]:
         above, below, _, _ = self._evidence_sides
@@ -263,8 +261,7 @@ class PivotSearch:
         if self._hessian is None:
             slope = partial(self.slope_along, Flat([], flat.dim, point), point, pieces)
             self._hessian = curvature(slope, flat.dim, self.delta)
-        answer: Matrix = flat.tangent.T @ self._hessian @ flat.tangent
-        return answer
+        return flat.tangent.T @ self._hessian @ flat.tangent
 
 
 #: Random directions tried at a pivot, beside a few.
