@@ -21,7 +21,7 @@ from goldstein.calculus.rows import Row, affine_row
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.nodes import Piecewise
 from goldstein.checker.rationals import nearest_float, to_fractions
-from goldstein.checker.sides import Numbers, Point, Side, point_at
+from goldstein.checker.sides import Numbers, Point, Program, Side, point_at
 from goldstein.errors import NotCertifiableError
 
 
@@ -52,8 +52,8 @@ class Kinks:
     [0]
     """
 
-    def __init__(self, fun: Expression) -> None:
-        self.program = fun.program()
+    def __init__(self, fun: Expression | Program) -> None:
+        self.program = fun if isinstance(fun, Program) else fun.program()
         self.nodes, self.dim = self.program.nodes, self.program.dim
         self.evaluation = Evaluation(self.nodes)
         self.places = [k for k, node in enumerate(self.nodes) if has_kinks(node)]

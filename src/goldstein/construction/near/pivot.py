@@ -22,7 +22,7 @@ from goldstein.certificates.near import Attempt, NearCertificate
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rationals import nearest_float, to_fractions
 from goldstein.checker.rounding import distance_upper
-from goldstein.checker.sides import Point
+from goldstein.checker.sides import Point, Program
 from goldstein.construction.near.curved_kinks import CurvedKinks, Surface
 from goldstein.construction.near.evidence import Evidence, additive_evidence, generic_evidence
 from goldstein.construction.near.flats import (
@@ -60,8 +60,8 @@ class PivotSearch:
     """Candidates for a pivot, the most promising first."""
 
     def __init__(
-        self, fun: Expression, certificate: GoldsteinCertificate, delta: float, eps: float,
-        budget: Budget,
+        self, fun: Expression | Program, certificate: GoldsteinCertificate, delta: float,
+        eps: float, budget: Budget,
     ) -> None:  # fmt: skip
         self.delta, self.eps, self.budget = float(delta), float(eps), budget
         self.form = Kinks(fun)
@@ -325,8 +325,8 @@ def near_certificate(
 
 
 def search_near(
-    fun: Expression, certificate: GoldsteinCertificate, delta: float, eps: float, seed: int = 0,
-    budget: Budget | None = None,
+    fun: Expression | Program, certificate: GoldsteinCertificate, delta: float, eps: float,
+    seed: int = 0, budget: Budget | None = None,
 ) -> Attempt:  # fmt: skip
     """Search as `near_certificate` does, and say how the search ended.
 
