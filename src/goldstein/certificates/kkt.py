@@ -75,7 +75,6 @@ class KKTCertificate(Qualified, NoProofFile, Sampled):
     """
 
     kind: ClassVar[str] = "kkt"
-    _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
     feasibility: float
     constraint_points: Matrix = array("r d")

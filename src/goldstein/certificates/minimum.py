@@ -16,7 +16,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from goldstein.certificates.export import Writer, export_proof
-from goldstein.certificates.near import AtPivot, Described, parse_pivot, program_of, written_pivot
+from goldstein.certificates.near import (
+    AtPivot,
+    Described,
+    PivotClaim,
+    parse_pivot,
+    program_of,
+    written_pivot,
+)
 from goldstein.checker import lower
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.near import ExactProblem, exact_problem
@@ -72,7 +79,7 @@ def limits_of(x: Vector, bounds: Any, constraints: Any) -> ExactProblem | None:
 
 
 @record
-class MinimumCertificate(AtPivot):
+class MinimumCertificate(PivotClaim):
     """Proof that f is at most `gap` lower than at x, on a ball around x or everywhere.
 
     Attributes
@@ -131,10 +138,6 @@ class MinimumCertificate(AtPivot):
     kind: ClassVar[str] = "minimum"
     _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
-    x: Vector = array("d")
-    exact_pivot: tuple[Fraction, ...] = text(written_pivot, parse_pivot)
-    delta: float
-    eps: float
     radius: Radius = text(_written_radius, _read_radius)
     gap: float
     within: Any = None

@@ -166,6 +166,16 @@ class AtPivot(Stored, PlottedCertificate):
         return closed(np.array([nearest_float(q) for q in self.exact_pivot]))
 
 
+@record
+class PivotClaim(AtPivot):
+    """A claim about stationarity, or minimality, at a rational point near x."""
+
+    x: Vector = array("d")
+    exact_pivot: tuple[Fraction, ...] = text(written_pivot, parse_pivot)
+    delta: float
+    eps: float
+
+
 #: Enclosures may come out differently on another machine, by their radii: claims allow for it.
 CHANGE_OF_MACHINE = 4
 
@@ -178,7 +188,7 @@ class Described(Protocol):
 
 
 @record
-class NearCertificate(AtPivot):
+class NearCertificate(PivotClaim):
     """Proof that x is (eps, delta)-near stationary: a pivot within delta has a subgradient <= eps.
 
     Attributes
@@ -220,10 +230,6 @@ class NearCertificate(AtPivot):
 
     kind: ClassVar[str] = "near"
 
-    x: Vector = array("d")
-    exact_pivot: tuple[Fraction, ...] = text(written_pivot, parse_pivot)
-    delta: float
-    eps: float
     directions: Matrix = array("k d")
     weights: Vector = array("k")
     gradients: Matrix = array("k d")
@@ -394,7 +400,7 @@ Rows = NDArray[np.int64]
 
 
 @record
-class NearKKTCertificate(WithMultipliers, AtPivot):
+class NearKKTCertificate(WithMultipliers, PivotClaim):
     """Proof that within `delta` of x there is a feasible point that is KKT up to `eps`.
 
     The pivot y satisfies bounds and constraints exactly. Along y + t v, t -> 0+, gradients of f and
@@ -440,12 +446,7 @@ class NearKKTCertificate(WithMultipliers, AtPivot):
     """
 
     kind: ClassVar[str] = "near-kkt"
-    _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
-    x: Vector = array("d")
-    exact_pivot: tuple[Fraction, ...] = text(written_pivot, parse_pivot)
-    delta: float
-    eps: float
     directions: Matrix = array("k d")
     weights: Vector = array("k")
     constraint_directions: Matrix = array("r d")

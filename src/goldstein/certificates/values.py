@@ -462,7 +462,6 @@ class ValuesKKTCertificate(Qualified, ValuesCertificate):
     """
 
     kind: ClassVar[str] = "values-kkt"
-    _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
     constraint_weights: Vector = array("r")
     constraint_index: Rows = array("r", np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -69,6 +69,7 @@ class WithMultipliers:
     """A claim about f and constraints, one multiplier for each component of these."""
 
     multipliers: Vector
+    _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
     @property
     def active(self) -> list[int]:

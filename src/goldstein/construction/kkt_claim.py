@@ -81,15 +81,12 @@ class Around:
         self.place = Neighbourhood(x, delta, problem.box, self.resolution)
         f: Any = problem.f
         self.checked = Checked(f, problem.box, shortest_weights, [], None, problem.constraints)
-        self.points: list[Vector] = []
-        self.gradients: list[Vector] = []
-        self.rows: list[Matrix] = []
+        self.points, self.gradients, self.rows = list[Vector](), list[Vector](), list[Matrix]()
         system = problem.constraints
         #: The points seen that reach or cross limits furthest: by component, 1 above and -1 below.
         self._reached: dict[tuple[int, float], tuple[float, Vector]] = {}
-        values = system.values(x)
         #: Equalities that hold at x.
-        self._excess = np.abs(system.excess(values))
+        self._excess = np.abs(system.excess(system.values(x)))
         self._holds = self._excess <= system.tolerances()
         self._looked: set[tuple[int, float]] = set()
         #: Points whose gradients are known but not used yet, the nearest last.
@@ -245,8 +242,7 @@ class Around:
         rng = stream(self.seed, len(self.points), "kkt")
         reflect = self.problem.box.reflect
         milestone, since = math.inf, 0
-        found: Combination | None = None
-        try:
+        with contextlib.suppress(OutOfCalls):
             while since < patience and time.perf_counter() < deadline:
                 if not self.points:
                     self.ask(reflect(uniform_in_ball(rng, self.x, self.delta)))
@@ -266,8 +262,6 @@ class Around:
                 y = conic_point(rng, self.x, found.vector, found.length, self.delta, ratio)
                 self.ask(reflect(y))
                 since += 1
-        except OutOfCalls:
-            pass
         return self.combine() if self.points else None
 
     def state(self, found: Combination, meta: dict[str, Any]) -> KKTCertificate:

@@ -46,6 +46,9 @@ from goldstein.errors import GoldsteinError, NotCertifiableError
 #: Kinks whose arguments are so near, relative to their size, count as met.
 NEAR = 1e-6
 
+#: How often slopes and weights are chosen again, with the adjoints of the last choice.
+ROUNDS = 4
+
 #: Parts of the possible sharpness that are tried.
 FACTORS = tuple(10.0 ** (-k / 2) for k in range(13))
 
@@ -69,7 +72,7 @@ class Kinks:
         return [g._replace(s=s) for g, s in zip(self.supports, values)]
 
 
-def kinks_near(program: Program, y: Any, tolerance: float = NEAR) -> Kinks:
+def kinks_near(program: Program, y: Any) -> Kinks:
     """Return the kinks that a point is on, or nearly on."""
     run = Pass(program, Region(y, 0.0))
     found: list[tuple[Support, float, float]] = []
@@ -78,7 +81,7 @@ def kinks_near(program: Program, y: Any, tolerance: float = NEAR) -> Kinks:
         if isinstance(node, nodes.Piecewise | nodes.Max | nodes.Norm2):
             u = run.values[node.of[0]].lo
             steep = np.linalg.norm(run.slopes[node.of[0]].size, axis=1)
-            close = tolerance * np.maximum(1e-6, np.where(np.isfinite(steep), steep, 1.0))
+            close = NEAR * np.maximum(1e-6, np.where(np.isfinite(steep), steep, 1.0))
         if isinstance(node, nodes.Piecewise):
             for j, (t, jump) in enumerate(zip(node.breakpoints, node.jumps)):
                 for i in np.flatnonzero((np.abs(u - float(t)) <= close) & (steep > 0)).tolist():
@@ -116,10 +119,10 @@ def _slope(node: Any, piece: int, t: Fraction) -> Fraction:
     return sum((c * t**k for k, c in enumerate(node.slopes[piece])), Fraction(0))
 
 
-def weighted(program: Program, y: Any, kinks: Kinks, rounds: int = 4) -> list[Support]:
+def weighted(program: Program, y: Any, kinks: Kinks) -> list[Support]:
     """Choose slopes and weights that make the gradient of the minorant short."""
     values = [g.s for g in kinks.supports]
-    for _ in range(rounds if kinks.supports else 0):
+    for _ in range(ROUNDS if kinks.supports else 0):
         chosen = kinks.chosen(values)
         run = Pass(program, Region(y, 0.0), held(program, chosen, []), alone=True)
         adjoints = _adjoints(run, program)
@@ -257,27 +260,21 @@ class MinimumSearch:
         The pivot, exact.
     deadline : float
         When to stop, as `time.perf_counter()` tells the time.
-    limits : Feasible, optional
-        The function is then the one with its penalties.
+    problem : ExactProblem, optional
+        Bounds and constraints: the function is then the one with penalties for them.
     """
 
     def __init__(
-        self, program: Program, y: Any, deadline: float = math.inf, limits: Feasible | None = None
-    ) -> None:
+        self, program: Program, y: Any, deadline: float = math.inf,
+        problem: ExactProblem | None = None,
+    ) -> None:  # fmt: skip
         self.program, self.y, self.deadline = program, to_fractions(y), deadline
-        self.limits, self.box = limits, None if limits is None else limits.problem.box
-        self.kinks = kinks_near(program, self.y)
-        self.supports = weighted(program, self.y, self.kinks)
-
-    @classmethod
-    def of(
-        cls, program: Program, pivot: Any, deadline: float, problem: ExactProblem | None
-    ) -> MinimumSearch:
-        """Return the search on a function, with penalties where it has limits."""
-        if problem is None:
-            return cls(program, pivot, deadline)
-        limits = penalised(program, problem, to_fractions(pivot))
-        return cls(limits.program, pivot, deadline, limits)
+        self.limits, self.box = None, None if problem is None else problem.box
+        if problem is not None:
+            self.limits = penalised(program, problem, self.y)
+            self.program = self.limits.program
+        self.kinks = kinks_near(self.program, self.y)
+        self.supports = weighted(self.program, self.y, self.kinks)
 
     @property
     def far(self) -> float:
@@ -374,7 +371,7 @@ def prove_minimum(
     problem: ExactProblem | None = None,
 ) -> MinimumCertificate | None:  # fmt: skip
     """Return the strongest claim about a minimum at a pivot near x that is found, or None."""
-    search = MinimumSearch.of(program, pivot, deadline, problem)
+    search = MinimumSearch(program, pivot, deadline, problem)
     everywhere = search.convexity(math.inf)
     direct = search.at(math.inf)
     if direct is not None and direct.shown.gap is None:
@@ -403,7 +400,7 @@ def with_gap(
     program: Program, x: Vector, pivot: Any, reach: float, problem: ExactProblem | None = None
 ) -> MinimumCertificate | None:
     """Return what is shown on one ball, however large its gap."""
-    search = MinimumSearch.of(program, pivot, math.inf, problem)
+    search = MinimumSearch(program, pivot, math.inf, problem)
     found = search.at(reach)
     return None if found is None else _stated(x, search, found, "ball", None)
 
@@ -515,6 +512,3 @@ def refuted(
         x=x, point=lowest, direction=h, fall=least, exact_pivot=tuple(y), delta=delta,
         slope=fraction_upper(slope) if limits is None else None,
     )  # fmt: skip
-
-
-__all__ = ["MinimumSearch", "escapes", "prove_minimum", "refuted", "with_gap"]

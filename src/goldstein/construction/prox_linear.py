@@ -23,7 +23,7 @@ import math
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -137,19 +137,13 @@ def _tangent(found: Evaluation, k: int, entry: int, t: Vector, stops: frozenset[
     return Tangent(float(t[found.at[k]][entry]), g[: found.dim].copy(), below)
 
 
-@dataclass
 class _Program:
     """The program of a model over a box, all of it in units of the radius and relative to x."""
 
-    model: Model
-    radius: float
-    rows: list[tuple[dict[int, float], float, float]] = field(default_factory=list)
-    low: list[float] = field(default_factory=list)
-    high: list[float] = field(default_factory=list)
-    whole: list[int] = field(default_factory=list)
-    place: dict[Key, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
+    def __init__(self, model: Model, radius: float) -> None:
+        self.model, self.radius = model, radius
+        self.rows: list[tuple[dict[int, float], float, float]] = []
+        self.place: dict[Key, int] = {}
         dim = self.model.root.slope.size
         self.low, self.high, self.whole = [-1.0] * dim, [1.0] * dim, [0] * dim
         nested = {key for link in self.model.chain for u in link.arguments for key in u.below}
@@ -301,7 +295,7 @@ KNOTS = 10
 
 #: The first box reaches this far, in units of the largest entry of x (and of 1); each next one
 #: half as far, so many times.
-REACH, LEAPS = 2.0, 10
+REACH, BOXES = 2.0, 10
 
 #: From where they end the leaps begin again, so many times at most, while f falls by this part of
 #: the whole fall: from another point the lines between knots are others.
@@ -354,13 +348,13 @@ def head_start(
     expression: Expression, oracle: CountedOracle, x: Vector, deadline: float = math.inf
 ) -> Vector:
     """Return a point where f is no larger than at x; `oracle` counts, and asks for the values."""
-    search = _Leaps(expression, oracle, deadline)
+    search = _ProxLinear(expression, oracle, deadline)
     spare = (oracle.limit - oracle.calls) * (1.0 - SHARE)
     with oracle.reserved(0 if math.isinf(spare) else int(spare)):
         return search.run(x)
 
 
-class _Leaps:
+class _ProxLinear:
     def __init__(self, expression: Expression, oracle: CountedOracle, deadline: float) -> None:
         self.expression, self.oracle, self.deadline = expression, oracle, deadline
         self.best: tuple[float, Vector] = math.inf, np.zeros(0)
@@ -371,15 +365,15 @@ class _Leaps:
             first = self.value(x)
             for _ in range(ROUNDS):
                 before = self.best[0]
-                self.leap(first)
+                self.shrink(first)
                 if before - self.best[0] <= AGAIN * (first - self.best[0]):
                     break
         return self.best[1]
 
-    def leap(self, first: float) -> None:
-        """Leap over boxes of shrinking size; f was `first` at the start."""
+    def shrink(self, first: float) -> None:
+        """Go to the minima of models over boxes of shrinking size; f was `first` at the start."""
         reach = REACH * max(1.0, float(np.abs(self.best[1]).max()))
-        for _ in range(LEAPS):
+        for _ in range(BOXES):
             fx, x = self.best
             step, promised = self.minimise(x, reach, KNOTS)
             if promised <= WORTH * max(first - fx, reach):

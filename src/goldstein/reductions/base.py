@@ -96,10 +96,8 @@ class Run:
 
     def aimed(self, eps: float, delta: float, more: int = 0) -> Run:
         """Return this run with another target, and a seed so much larger."""
-        request = self.request
-        return replace(
-            self, request=replace(request, eps=eps, delta=delta, seed=request.seed + more)
-        )
+        request = replace(self.request, eps=eps, delta=delta, seed=self.request.seed + more)
+        return replace(self, request=request)
 
     def apart(self, problem: Problem, target: Request) -> Run:
         """Return a run on another problem, inside this one, that nobody watches."""

@@ -530,18 +530,14 @@ class Penalised(Boxed):
         Weights of the constraints.
     wall : float
         Weight of the distance to the box.
-    coordinates : Coordinates, optional
+    along : Coordinates or Chart, optional
         The variables; by default all that are not fixed.
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        rho: Vector,
-        wall: float,
-        coordinates: Coordinates | Chart | None = None,
+        self, problem: Problem, rho: Vector, wall: float, along: Coordinates | Chart | None = None
     ) -> None:
-        super().__init__(problem, wall, coordinates)
+        super().__init__(problem, wall, along)
         self.rho = rho
         #: The best feasible point that was met, with its value.
         self.best: tuple[float, Vector] | None = None

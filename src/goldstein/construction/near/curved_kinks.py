@@ -232,21 +232,12 @@ class CurvedKinks:
         """Yield rational points on all surfaces, next to y."""
         for limit in SIMPLE:
             simple = [Fraction(v).limit_denominator(limit) for v in y.tolist()]
-            if self._lies_on(surfaces, simple):
+            if self._solved(surfaces, simple, []) is not None:
                 yield simple
         for columns in self._choices(surfaces, y):
             solved = self._solved(surfaces, [Fraction(v) for v in y.tolist()], columns)
             if solved is not None:
                 yield solved
-
-    def _lies_on(self, surfaces: list[Surface], point: list[Fraction]) -> bool:
-        try:
-            here = self._examined(point)
-            return not any(self._exactly_at(here, s)[0] for s in surfaces)
-        except OutOfBudget:
-            raise
-        except GoldsteinError:
-            return False
 
     def _examined(self, point: list[Fraction]) -> Point:
         """Examine a point, if there is time for exact arithmetic with its digits."""
@@ -290,8 +281,8 @@ class CurvedKinks:
             for _ in range(EXACT_STEPS):
                 here = self._examined(point)
                 gaps, slopes = zip(*(self._exactly_at(here, s) for s in surfaces))
-                if not any(gaps):
-                    return point
+                if not (any(gaps) and columns):
+                    return None if any(gaps) else point
                 self.budget.spend(len(surfaces))
                 rows = [[slope.get(k, Fraction(0)) for k in columns] for slope in slopes]
                 start = [point[k] for k in columns]
