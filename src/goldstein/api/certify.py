@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Required, TypedDict, Unpack, overload
 
@@ -252,9 +253,7 @@ def stationarity_curve(
     array([1., 0.])
     """
     layout, point = as_point(in_own_layout(fun, x), "x")
-    radii = np.sort(
-        np.atleast_1d(np.logspace(-6, 0, 7) if deltas is None else as_vector(deltas, "deltas"))
-    )
+    radii = np.sort(np.logspace(-6, 0, 7) if deltas is None else as_vector(deltas, "deltas"))
     eps = tolerance(eps)
     for radius in radii:
         check_target(1.0, float(radius), point)
@@ -484,12 +483,9 @@ def suggest_target(
     draw = stream(seed_from(rng), 0, "suggest")
     lengths = []
     for _ in range(_GRADIENTS):
-        try:
-            lengths.append(
-                np.linalg.norm(oracle.gradient(uniform_in_ball(draw, start, _RELATIVE * size)))
-            )
-        except KinkError:
-            continue
+        y = uniform_in_ball(draw, start, _RELATIVE * size)
+        with suppress(KinkError):
+            lengths.append(np.linalg.norm(oracle.gradient(y)))
     steep = float(np.median(lengths)) if lengths else 0.0
     if steep == 0.0:
         raise InputError(

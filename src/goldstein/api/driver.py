@@ -247,8 +247,6 @@ class Task:
 
     def _with_reduction(self, use: Callable[[Reduction, Journal | None], T]) -> T:
         """Give the reduction of the problem to a search, with all that a run can have besides."""
-        if self.workers is None and self.checkpoint is None and self.max_time is None:
-            return use(self._reduced(map, None), None)
         identity = {} if self.checkpoint is None else self.identity()
         with (
             mapped(self.workers) as ask,
@@ -274,12 +272,10 @@ class Task:
         return (self.kind.reduction or Stronger)(run, kind, self.kind)
 
     def _problem(self, f: CountedOracle, ask: Any, journal: Journal | None) -> Problem:
-        limits = (self.bounds, self.constraints, self.term)
-        if not self.on_values:
-            return Problem.of(f, self.point, *limits, journal=journal, layout=self.layout)
-        stencil = self._stencil(self.options.central)
-        how = {"journal": journal, "workers": ask, "layout": self.layout}
-        return Problem.of(f, self.point, *limits, stencil=stencil, **how)
+        how: dict[str, Any] = {"journal": journal, "layout": self.layout}
+        if self.on_values:
+            how |= {"stencil": self._stencil(self.options.central), "workers": ask}
+        return Problem.of(f, self.point, self.bounds, self.constraints, self.term, **how)
 
     def _stencil(self, central: bool = False) -> Stencil:
         box = as_box(self.bounds, self.point.size)

@@ -191,52 +191,46 @@ def deadline_after(max_time: float | None) -> float:
     return time.perf_counter() + float(max_time)
 
 
-#: What a call has that do not go together, what is raised, and what is said. Solvers, kinds of
+#: What a call has that does not go together, and what is said of it. Solvers, kinds of
 #: stationarity and terms declare what they need (`needs`); arguments go by their names.
-TABLE: dict[frozenset[str], tuple[type[Exception], str]] = {
-    frozenset({"values only", "an expression"}): (
-        InputTypeError,
+TABLE: dict[tuple[str, ...], str] = {
+    ("values only", "an expression"): (
         "stationarity={kind!r} is proved from the structure of an Expression; values alone support "
-        "'goldstein', with a confidence.",
+        "'goldstein', with a confidence."
     ),
-    frozenset({"values only", "plus"}): (
-        InputError,
+    ("values only", "plus"): (
         "plus= needs a gradient of fun, and only values are asked for here; pass jac=, or write "
-        "the term into fun.",
+        "the term into fun."
     ),
-    frozenset({"differences", "gradients"}): (
-        InputError,
-        "jac={jac!r} goes with method='auto' or 'values', not with {method!r}: it needs gradients.",
+    ("differences", "gradients"): (
+        "jac={jac!r} goes with method='auto' or 'values', not with {method!r}: it needs gradients."
     ),
-    frozenset({"no limits", "limits"}): (
-        InputError,
-        "method={method!r} knows no bounds and no constraints; method='values' does.",
+    ("no limits", "limits"): (
+        "method={method!r} knows no bounds and no constraints; method='values' does."
     ),
-    frozenset({"values only", "layout", "constraints"}): (
-        InputTypeError,
+    ("values only", "layout", "constraints"): (
         "statistics of constraints need points that are vectors, and x0 is none; ravel it and "
-        "unpack it in the functions, or give every constraint a jac.",
+        "unpack it in the functions, or give every constraint a jac."
     ),
-    frozenset({"plus", "constraints"}): (
-        InputError,
-        "plus= does not go together with constraints; write h into fun.",
-    ),
-    frozenset({"checkpoint", "workers"}): (
-        InputError,
+    ("plus", "constraints"): "plus= does not go together with constraints; write h into fun.",
+    ("checkpoint", "workers"): (
         "a checkpoint is a journal of answers one by one, and workers take many at a time; drop "
-        "checkpoint= or workers=.",
+        "checkpoint= or workers=."
     ),
-    frozenset({"feasible", "unlimited"}): (
-        InputError,
-        "options={{'feasible': True}} is about constraints, and there are none.",
+    ("feasible", "unlimited"): (
+        "options={{'feasible': True}} is about constraints, and there are none."
     ),
 }
+
+#: What of it is about what an argument is, not about its value.
+_OF_TYPES = {"an expression", "layout"}
 
 
 def refuse(present: set[str], **words: object) -> None:
     """Refuse the first pair of the table that a call has."""
-    for pair, (error, sentence) in TABLE.items():
-        if pair <= present:
+    for several, sentence in TABLE.items():
+        if present.issuperset(several):
+            error = InputError if _OF_TYPES.isdisjoint(several) else InputTypeError
             raise error(sentence.format(**words))
 
 
@@ -378,8 +372,6 @@ def _parameters(kind: type[Solver]) -> dict[str, Any]:
 
 def _require_kind(method: str, name: str, value: Any, declared: Any) -> None:
     """Refuse a value of another type than the solver declares; values are its own affair."""
-    if declared is bool and isinstance(value, bool):
-        return
     if typing.get_origin(declared) is typing.Literal:
         return
     union = typing.get_origin(declared) in (typing.Union, types.UnionType)

@@ -114,10 +114,9 @@ def export_proof(
         )
     nodes = ",\n".join(json.dumps(node) for node in described)
     text = "{" + ",\n".join([*lines, f'"function": [\n{nodes}\n]']) + "}\n"
+    data = text.encode()
     with replacing(target) as file:
-        file.write(
-            gzip.compress(text.encode(), mtime=0) if target.suffix == ".gz" else text.encode()
-        )
+        file.write(gzip.compress(data, mtime=0) if target.suffix == ".gz" else data)
     return target
 
 

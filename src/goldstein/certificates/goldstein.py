@@ -12,7 +12,7 @@ import numpy as np
 
 from goldstein.certificates.export import export_proof, proved_eps
 from goldstein.certificates.verifying import (
-    LaidOut,
+    Sampled,
     derived,
     digest_after,
     in_layout,
@@ -40,7 +40,7 @@ CANCELLED = 1e-3
 
 
 @record
-class GoldsteinCertificate(LaidOut):
+class GoldsteinCertificate(Sampled):
     """Proof that x is (eps, delta)-Goldstein stationary.
 
     Each point y_j lies within `delta` of `x`, g_j is the gradient there, and the convex
@@ -67,12 +67,6 @@ class GoldsteinCertificate(LaidOut):
 
     kind: ClassVar[str] = "goldstein"
 
-    x: Vector = array("d")
-    delta: float
-    eps: float
-    points: Matrix = array("k d")
-    gradients: Matrix = array("k d")
-    weights: Vector = array("k")
     descent: Vector | None = array("d", default=None)
 
     @classmethod

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.verifying import LaidOut, Qualified, thinned, verified
+from goldstein.certificates.verifying import Qualified, Sampled, thinned, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.limits import Limits, as_groups
 from goldstein.checker.rounding import UNIT, combination_norm_upper, distance_upper, norm_upper, up
@@ -30,7 +30,7 @@ LISTED = 6
 
 
 @record
-class KKTCertificate(Qualified, NoProofFile, LaidOut):
+class KKTCertificate(Qualified, NoProofFile, Sampled):
     """Proof that x is an (eps, delta)-Goldstein-KKT point of a constrained problem.
 
     The claim is `|weights @ grad f(points) + sum_r constraint_weights[r] grad c_i(r)
@@ -75,15 +75,8 @@ class KKTCertificate(Qualified, NoProofFile, LaidOut):
     """
 
     kind: ClassVar[str] = "kkt"
-    _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
-    x: Vector = array("d")
-    delta: float
-    eps: float
     feasibility: float
-    points: Matrix = array("k d")
-    gradients: Matrix = array("k d")
-    weights: Vector = array("k")
     constraint_points: Matrix = array("r d")
     constraint_index: Rows = array("r", np.int64)
     constraint_gradients: Matrix = array("r d")

@@ -16,7 +16,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from goldstein.certificates.export import Writer, export_proof
-from goldstein.certificates.near import AtPivot, Described, parse_pivot, program_of, written_pivot
+from goldstein.certificates.near import (
+    AtPivot,
+    Described,
+    PivotClaim,
+    parse_pivot,
+    program_of,
+    written_pivot,
+)
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.near import ExactProblem, exact_problem
 from goldstein.checker.minimum import lower, minimum
@@ -27,6 +34,7 @@ from goldstein.checker.nodes import Piecewise
 from goldstein.checker.sampled import asked
 from goldstein.checker.verification import Label, Verification
 from goldstein.errors import InputError, InputTypeError
+from goldstein.oracles.problem import given
 from goldstein.storage.codec import array, record, text
 
 #: A float that may be infinite: a file holds it as a text.
@@ -63,20 +71,14 @@ def _reader(kind: Any, whole: int) -> Any:
     return read
 
 
-def limits_given(bounds: Any, constraints: Any) -> bool:
-    none = constraints is None or (isinstance(constraints, list | tuple) and not constraints)
-    return bounds is not None or not none
-
-
 def limits_of(x: Vector, bounds: Any, constraints: Any) -> ExactProblem | None:
     """Read bounds and constraints for the checker; None where there are none."""
-    return (
-        exact_problem(x, bounds, constraints, None) if limits_given(bounds, constraints) else None
-    )
+    there = bounds is not None or given(constraints)
+    return exact_problem(x, bounds, constraints, None) if there else None
 
 
 @record
-class MinimumCertificate(AtPivot):
+class MinimumCertificate(PivotClaim):
     """Proof that f is at most `gap` lower than at x, on a ball around x or everywhere.
 
     Attributes
@@ -135,10 +137,6 @@ class MinimumCertificate(AtPivot):
     kind: ClassVar[str] = "minimum"
     _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
-    x: Vector = array("d")
-    exact_pivot: tuple[Fraction, ...] = text(written_pivot, parse_pivot)
-    delta: float
-    eps: float
     radius: Radius = text(_written_radius, _read_radius)
     gap: float
     within: Any = None
@@ -320,7 +318,7 @@ class Refutation(AtPivot):
             problem = limits_of(self.x, bounds, constraints)
             return minimum.check_refutation(self, program_of(fun), problem)
         found = lower.check(self, asked(fun, jac, args))
-        if limits_given(bounds, constraints):
+        if bounds is not None or given(constraints):
             found.add("feasibility", False, "of a black box no limits are known")
         return found
 

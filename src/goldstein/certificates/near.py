@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from goldstein.certificates.export import export_proof, texts, written_nodes
 from goldstein.certificates.kkt import listed
-from goldstein.certificates.verifying import WithMultipliers, derived
+from goldstein.certificates.verifying import WithMultipliers, derived, unfitting
 from goldstein.checker import near
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.qualification import Hull
@@ -167,6 +167,16 @@ class AtPivot(Stored, PlottedCertificate):
         return closed(np.array([nearest_float(q) for q in self.exact_pivot]))
 
 
+@record
+class PivotClaim(AtPivot):
+    """A claim about stationarity, or minimality, at a rational point near x."""
+
+    x: Vector = array("d")
+    exact_pivot: tuple[Fraction, ...] = text(written_pivot, parse_pivot)
+    delta: float
+    eps: float
+
+
 #: Enclosures may come out differently on another machine, by their radii: claims allow for it.
 CHANGE_OF_MACHINE = 4
 
@@ -179,7 +189,7 @@ class Described(Protocol):
 
 
 @record
-class NearCertificate(AtPivot):
+class NearCertificate(PivotClaim):
     """Proof that x is (eps, delta)-near stationary: a pivot within delta has a subgradient <= eps.
 
     Attributes
@@ -221,10 +231,6 @@ class NearCertificate(AtPivot):
 
     kind: ClassVar[str] = "near"
 
-    x: Vector = array("d")
-    exact_pivot: tuple[Fraction, ...] = text(written_pivot, parse_pivot)
-    delta: float
-    eps: float
     directions: Matrix = array("k d")
     weights: Vector = array("k")
     gradients: Matrix = array("k d")
@@ -339,14 +345,8 @@ class NearCertificate(AtPivot):
             # A check bounds the errors by their norms, and another machine may round differently.
             error = CHANGE_OF_MACHINE * float(self.errors.max()) * math.sqrt(self.x.size)
             eps = (eps + error) * (1.0 + 2.0**-40)
-        return replace(
-            self,
-            directions=self.directions[used],
-            weights=weights[used],
-            gradients=self.gradients[used],
-            errors=self.errors[used],
-            eps=eps,
-        )
+        kept = {name: getattr(self, name)[used] for name in ("directions", "gradients", "errors")}
+        return replace(self, weights=weights[used], eps=eps, **kept)
 
     def export(self, path: str | Path, fun: Described) -> Path:
         """Write certificate and function to one readable file that `goldstein-check` decides.
@@ -401,7 +401,7 @@ Rows = NDArray[np.int64]
 
 
 @record
-class NearKKTCertificate(WithMultipliers, AtPivot):
+class NearKKTCertificate(WithMultipliers, PivotClaim):
     """Proof that within `delta` of x there is a feasible point that is KKT up to `eps`.
 
     The pivot y satisfies bounds and constraints exactly. Along y + t v, t -> 0+, gradients of f and
@@ -447,12 +447,7 @@ class NearKKTCertificate(WithMultipliers, AtPivot):
     """
 
     kind: ClassVar[str] = "near-kkt"
-    _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
-    x: Vector = array("d")
-    exact_pivot: tuple[Fraction, ...] = text(written_pivot, parse_pivot)
-    delta: float
-    eps: float
     directions: Matrix = array("k d")
     weights: Vector = array("k")
     constraint_directions: Matrix = array("r d")
@@ -482,9 +477,7 @@ class NearKKTCertificate(WithMultipliers, AtPivot):
             program = program_of(fun)
             problem = exact_problem(self.x, bounds, constraints, separating)
         except GoldsteinError as failure:
-            found = Verification(eps=math.inf, delta=math.inf, label="conditional")
-            found.add("problem", False, f"function, bounds or constraints do not fit: {failure}")
-            return found
+            return unfitting(failure)
         return near.check(self, program, problem, seed_from(seed))
 
     def export(
@@ -511,11 +504,8 @@ class NearKKTCertificate(WithMultipliers, AtPivot):
         _, along = problem.separation(self, 0, problem.readings(self)[0])
         limits, box = problem.system, problem.box
         parts = [
-            {
-                "function": written_nodes(part),
-                **texts({"lower": limits.lower[i], "upper": limits.upper[i]}),
-            }
-            for i, part in enumerate(problem.parts)
+            {"function": written_nodes(part), **texts({"lower": low, "upper": high})}
+            for part, low, high in zip(problem.parts, limits.lower, limits.upper)
         ]
         rows = zip(self.constraint_index, self.constraint_weights, self.constraint_directions)
         evidence = {

@@ -15,7 +15,7 @@ import numpy as np
 
 from goldstein.certificates.export import export_proof, proved_eps, texts, written
 from goldstein.certificates.goldstein import GoldsteinCertificate
-from goldstein.certificates.verifying import LaidOut, in_layout, verified
+from goldstein.certificates.verifying import Sampled, in_layout, verified
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import as_box
 from goldstein.checker.fenchel import fenchel_gap, term_share
@@ -37,7 +37,7 @@ def bounded_term(term: Term, bounds: Any, dim: int) -> Term:
 
 
 @record
-class PlusCertificate(LaidOut):
+class PlusCertificate(Sampled):
     """Proof that x is (eps, delta)-stationary for f + h.
 
     Some convex combination of gradients of f at points within `delta` of `x`, plus a subgradient
@@ -70,12 +70,6 @@ class PlusCertificate(LaidOut):
 
     kind: ClassVar[str] = "plus"
 
-    x: Vector = array("d")
-    delta: float
-    eps: float
-    points: Matrix = array("k d")
-    gradients: Matrix = array("k d")
-    weights: Vector = array("k")
     subgradient: Vector = array("d")
     term: Term = text(lambda term: term.to_record(), term_from_record)
 

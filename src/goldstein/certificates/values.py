@@ -54,6 +54,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, ClassVar
 
@@ -68,7 +69,6 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.qualification import LESS, PAIRS, qualification
 from goldstein.checker.constrained.box import Box, as_box
 from goldstein.checker.constrained.multipliers import DEGENERATE, check_signs
-from goldstein.checker.layout import Layout
 from goldstein.checker.rounding import UNIT, distance_upper, norm_upper, up
 from goldstein.checker.sampled import check_layout
 from goldstein.checker.verification import Label, Verification
@@ -76,7 +76,6 @@ from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.hull_problems import shortest_weights
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles import CountedOracle, Oracle
-from goldstein.oracles.counted import Map
 from goldstein.oracles.differences import Stencil
 from goldstein.oracles.function import as_values
 from goldstein.oracles.problem import System, Values, as_system
@@ -173,9 +172,7 @@ class ValuesCertificate(NoProofFile, LaidOut):
     @property
     def normal(self) -> Vector:
         """What the bounds at x contribute: <= 0 at lower bounds, >= 0 at upper ones, else 0."""
-        below, above = Box(self.lower, self.upper).normal_signs(self.x)
-        pushing = (below & (self.mean > 0)) | (above & (self.mean < 0))
-        return np.where(pushing, -self.mean, 0.0)
+        return normal_against(self.mean, Box(self.lower, self.upper), self.x)
 
     def verify(
         self,
@@ -205,9 +202,14 @@ class ValuesCertificate(NoProofFile, LaidOut):
             `eps` is the bound that the fresh samples give at this confidence.
         """
         layout = layout_of(self, like)
-        oracle = as_values(fun, args, layout)
+        oracle = CountedOracle(as_values(fun, args, layout))
+        found, box = Verification(math.inf, math.inf, "estimated"), as_box(bounds, self.x.size)
+        places = Places(self.points, self.weights, self.widths)
         with mapped(workers) as ask:
-            return check_values(self, CountedOracle(oracle), bounds, seed_from(seed), layout, ask)
+            if plain_checks(found, self, box, places.cost) and check_layout(found, self, layout):
+                source = OfFunction(partial(oracle.values_at, workers=ask), places)
+                check_fresh(found, self, box, source, seed_from(seed))
+        return found
 
     def summary(self) -> str:
         """One line for people."""
@@ -297,6 +299,12 @@ def left_by_normals(low: Vector, high: Vector, box: Box, x: Vector) -> Vector:
     return np.maximum(left, 0.0)
 
 
+def normal_against(mean: Vector, box: Box, x: Vector) -> Vector:
+    """Return the normal of the bounds at x that cancels what it can of a vector."""
+    below, above = box.normal_signs(x)
+    return np.where((below & (mean > 0)) | (above & (mean < 0)), -mean, 0.0)
+
+
 def rounding_of(widths: Vector, largest_value: float, grain: float) -> float:
     """Return how long a vector of differences can be that rounding of values made."""
     free = widths > 0
@@ -311,38 +319,39 @@ class OfFunction:
     values_at: Many
     places: Places
 
+    #: What is known of the terms at two points becomes what is known of both.
+    _joined: ClassVar[np.ufunc] = np.maximum
+
     def draw(self, samples: int, rng: np.random.Generator) -> Draws:
-        """Draw samples; `steepest` and `largest_value` are bounds of their terms, summed."""
+        """Draw samples; `steepest` and `largest_value` are bounds of their terms.
+
+        Slopes and rounding are those of the terms, though these may cancel.
+        """
         widths = self.places.widths
-        free = np.flatnonzero(widths > 0)
+        free = widths > 0
         vectors, steepest, largest = np.zeros((samples, widths.size)), np.zeros(widths.size), 0.0
-        for point, weight in zip(self.places.points, self.places.weights):
-            for first, found, size in differences_at(self.values_at, point, widths, samples, rng):
-                slopes = found[..., 0]
-                vectors[first : first + len(slopes), free] += weight * slopes
-                steepest[free] = np.maximum(steepest[free], np.abs(slopes).max(axis=0))
-                largest = max(largest, float(size[0]))
+        for j, point in enumerate(self.places.points):
+            asked, weights, sizes = self._terms(j)
+            if not weights.size:
+                continue  # a point that serves nothing
+            steep, size = np.zeros((int(free.sum()), weights.size)), np.zeros(weights.size)
+            for first, found, seen in differences_at(asked, point, widths, samples, rng):
+                vectors[first : first + len(found), free] += found @ weights
+                steep = np.maximum(steep, np.abs(found).max(axis=0, initial=0.0))
+                size = np.maximum(size, seen)
+            steepest[free] = self._joined(steepest[free], steep @ sizes)
+            largest = float(self._joined(largest, size @ sizes))
         return Draws(vectors, steepest, largest)
+
+    def _terms(self, j: int) -> tuple[Many, Vector, Vector]:
+        """Return the functions that count at point j, as columns, their weights and sizes."""
+        return self.values_at, self.places.weights[j : j + 1], np.ones(1)
 
     def quantum(self, delta: float, slopes: Vector, box: Box, rng: np.random.Generator) -> float:
         """Return the size of the steps in which values change, beyond what slopes allow."""
         used = self.places.weights > 0
         points, widths = self.places.points[used], self.places.widths
         return quantum_of(self.values_at, points, widths, slopes, delta, box, rng)
-
-
-def check_values(
-    cert: ValuesCertificate, oracle: CountedOracle, bounds: Any, seed: int, layout: Layout,
-    workers: Map = map,
-) -> Verification:  # fmt: skip
-    """Return what fresh draws say; the checks stop where a later one would mean nothing."""
-    found = Verification(math.inf, math.inf, "estimated")
-    box = as_box(bounds, cert.x.size)
-    places = Places(cert.points, cert.weights, cert.widths)
-    if plain_checks(found, cert, box, places.cost) and check_layout(found, cert, layout):
-        source = OfFunction(lambda points: oracle.values_at(points, workers), places)
-        check_fresh(found, cert, box, source, seed)
-    return found
 
 
 def check_fresh(
@@ -453,7 +462,6 @@ class ValuesKKTCertificate(Qualified, ValuesCertificate):
     """
 
     kind: ClassVar[str] = "values-kkt"
-    _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
     constraint_weights: Vector = array("r")
     constraint_index: Rows = array("r", np.int64)
@@ -486,9 +494,24 @@ class ValuesKKTCertificate(Qualified, ValuesCertificate):
         seed : int, optional
             By default nobody can foresee the draws.
         """
-        oracle = CountedOracle(as_values(fun, args, None))
+        oracle, seed = CountedOracle(as_values(fun, args, None)), seed_from(seed)
+        found, box = Verification(math.inf, math.inf, "estimated"), as_box(bounds, self.x.size)
+        cost = 2 * self.x.size * len(self.points)
+        if not (plain_checks(found, self, box, cost) and _check_witnesses(found, self, box)):
+            return found
+        stencil = Stencil(box.lower, box.upper, seed, central=True)
         with mapped(workers) as ask:
-            return check_values_kkt(self, oracle, bounds, constraints, seed_from(seed), ask)
+            try:
+                system = as_system(constraints, self.x, stencil=stencil, workers=ask)
+                if _check_constraints(found, self, system):
+                    many, values_at = Multiples.of(self), partial(oracle.values_at, workers=ask)
+                    source = OfMultiples(values_at, many, system)
+                    mean = check_fresh(found, self, box, source, seed)
+                    if found.ok and mean is not None:
+                        _check_qualification(found, self, source, box, mean, seed)
+            except GoldsteinError as failure:
+                found.add("problem", False, f"constraints could not be asked: {failure}")
+        return found
 
     def summary(self) -> str:
         """One line for people."""
@@ -514,11 +537,6 @@ class Multiples(Places):
         """Return those of a claim."""
         return cls(**{part.name: getattr(claim, part.name) for part in fields(cls)})
 
-    def on(self, j: int) -> tuple[Rows, Vector]:
-        """Return components of the constraints and their weights at point j."""
-        here = self.point_index == j
-        return self.constraint_index[here], self.constraint_weights[here]
-
     def multipliers(self, size: int) -> Vector:
         """Return the sums of the weights for each of so many components."""
         totals = np.zeros(size)
@@ -533,28 +551,11 @@ class OfMultiples(OfFunction):
     places: Multiples
     system: System
 
-    def draw(self, samples: int, rng: np.random.Generator) -> Draws:
-        m = self.places
-        free = m.widths > 0
-        vectors, steepest, largest = np.zeros((samples, m.widths.size)), 0.0 * m.widths, 0.0
-        for j, point in enumerate(m.points):
-            asked, weights = self._terms(j)
-            if not weights.size:
-                continue  # a point that serves nothing
-            steep, size = np.zeros((int(free.sum()), weights.size)), np.zeros(weights.size)
-            for first, found, seen in differences_at(asked, point, m.widths, samples, rng):
-                vectors[first : first + len(found), free] += found @ weights
-                # Slopes and rounding are those of the terms, though these cancel.
-                steep = np.maximum(steep, np.abs(found).max(axis=0, initial=0.0))
-                size = np.maximum(size, seen)
-            steepest[free] += steep @ np.abs(weights)
-            largest += float(size @ np.abs(weights))
-        return Draws(vectors, steepest, largest)
+    _joined: ClassVar[np.ufunc] = np.add
 
-    def _terms(self, j: int) -> tuple[Callable[[Matrix], Matrix], Vector]:
-        """Return the functions that count at point j, as columns, and their weights."""
-        index, weights = self.places.on(j)
-        of_f = float(self.places.weights[j])
+    def _terms(self, j: int) -> tuple[Many, Vector, Vector]:
+        here, of_f = self.places.point_index == j, float(self.places.weights[j])
+        index, weights = self.places.constraint_index[here], self.places.constraint_weights[here]
 
         def asked(points: Matrix) -> Matrix:
             columns = [self.values_at(points)[:, None]] if of_f else []
@@ -562,7 +563,8 @@ class OfMultiples(OfFunction):
                 columns.append(self.system.many_values(points)[:, index])
             return np.concatenate(columns, axis=1)
 
-        return asked, np.concatenate([[of_f], weights]) if of_f else weights
+        weights = np.concatenate([[of_f], weights]) if of_f else weights
+        return asked, weights, np.abs(weights)
 
     def quantum(self, delta: float, slopes: Vector, box: Box, rng: np.random.Generator) -> float:
         """Return the steps of f, and of each constraint times its multiplier."""
@@ -596,53 +598,22 @@ def reached(
 
 
 def measured_qualification(
-    system: System, box: Box, multiples: Multiples, x: Vector, delta: float, mean: Vector,
+    source: OfMultiples, box: Box, x: Vector, delta: float, mean: Vector,
     rng: np.random.Generator, pairs: int = PAIRS,
 ) -> float:  # fmt: skip
     """Return how far the gradients of the constraints in use are from cancelling each other.
 
     Differences stand in for gradients; `mean` shows which bounds are in use.
     """
+    multiples, system = source.places, source.system
     rows = [
         (int(i), system.rows(multiples.points[j])[i].copy())
         for i, j in zip(multiples.constraint_index.tolist(), multiples.point_index.tolist())
     ]
-    below, above = box.normal_signs(x)
-    normal = np.where((below & (mean > 0)) | (above & (mean < 0)), -mean, 0.0)
-    multipliers = multiples.multipliers(system.size)
+    normal, multipliers = normal_against(mean, box, x), multiples.multipliers(system.size)
     claim = SimpleNamespace(x=x, delta=delta, normal=normal, multipliers=multipliers)
     problem = SimpleNamespace(box=box, system=system, propose=shortest_weights)
     return qualification(claim, problem, rows, rng, 0.0, pairs)
-
-
-def check_values_kkt(
-    cert: ValuesKKTCertificate,
-    oracle: CountedOracle,
-    bounds: Any,
-    constraints: Any,
-    seed: int,
-    workers: Map = map,
-) -> Verification:
-    """Return what fresh draws say; the checks stop where a later one would mean nothing."""
-    found = Verification(np.inf, np.inf, "estimated")
-    box = as_box(bounds, cert.x.size)
-    cost = 2 * cert.x.size * len(cert.points)
-    if not (plain_checks(found, cert, box, cost) and _check_witnesses(found, cert, box)):
-        return found
-    try:
-        stencil = Stencil(box.lower, box.upper, seed, central=True)
-        system = as_system(constraints, cert.x, stencil=stencil, workers=workers)
-        if not _check_constraints(found, cert, system):
-            return found
-        source = OfMultiples(
-            lambda points: oracle.values_at(points, workers), Multiples.of(cert), system
-        )
-        mean = check_fresh(found, cert, box, source, seed)
-        if found.ok and mean is not None:
-            _check_qualification(found, cert, system, box, mean, seed)
-    except GoldsteinError as failure:
-        found.add("problem", False, f"constraints could not be asked: {failure}")
-    return found
 
 
 def _check_witnesses(found: Verification, cert: ValuesKKTCertificate, box: Box) -> bool:
@@ -689,11 +660,11 @@ def _check_constraints(found: Verification, cert: ValuesKKTCertificate, system: 
 
 
 def _check_qualification(
-    found: Verification, cert: ValuesKKTCertificate, system: System, box: Box, mean: Vector,
+    found: Verification, cert: ValuesKKTCertificate, source: OfMultiples, box: Box, mean: Vector,
     seed: int,
 ) -> None:  # fmt: skip
-    rng, multiples = stream(seed, 0, "qualification"), Multiples.of(cert)
-    q = measured_qualification(system, box, multiples, cert.x, cert.delta, mean, rng)
+    rng = stream(seed, 0, "qualification")
+    q = measured_qualification(source, box, cert.x, cert.delta, mean, rng)
     honest = cert.qualification <= LESS * q
     empty = min(q, cert.qualification) <= DEGENERATE
     found.add(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from goldstein.checker import sampled
-from goldstein.checker.arrays import Vector
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.differences import COARSEST
 from goldstein.checker.constrained.box import as_box
 from goldstein.checker.constrained.limits import Limits, as_groups
@@ -25,7 +25,7 @@ from goldstein.numerics.hull import MANY_VARIABLES
 from goldstein.numerics.hull_problems import shortest_weights, sparse_weights
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import Oracle, as_oracle
-from goldstein.storage.codec import Stored, is_layout
+from goldstein.storage.codec import Stored, array, is_layout, record
 
 #: Checks in a row that a claim has to pass before it is stated, and how many are tried.
 CHECKS, TRIES = 3, 9
@@ -53,10 +53,23 @@ class LaidOut(Stored, PlottedCertificate):
         super().__post_init__()
 
 
+@record
+class Sampled(LaidOut):
+    """A claim that rests on gradients of f at points near x."""
+
+    x: Vector = array("d")
+    delta: float
+    eps: float
+    points: Matrix = array("k d")
+    gradients: Matrix = array("k d")
+    weights: Vector = array("k")
+
+
 class WithMultipliers:
     """A claim about f and constraints, one multiplier for each component of these."""
 
     multipliers: Vector
+    _limits: ClassVar[tuple[str, ...]] = ("bounds", "constraints")
 
     @property
     def active(self) -> list[int]:
@@ -149,10 +162,15 @@ def verified(
             system = Limits(as_groups(limits.get("constraints", ()), x.size, layout), box.clip(x))
         problem = sampled.Problem(f, box, shortest_weights, layout, plus, system)
     except GoldsteinError as failure:
-        found = Verification(eps=math.inf, delta=math.inf, label="conditional")
-        found.add("problem", False, f"function, bounds or constraints do not fit: {failure}")
-        return found
+        return unfitting(failure)
     return sampled.check(certificate, problem, seed_from(seed), check_values)
+
+
+def unfitting(failure: GoldsteinError) -> Verification:
+    """Return the verdict where what was given cannot be what a claim is about."""
+    found = Verification(eps=math.inf, delta=math.inf, label="conditional")
+    found.add("problem", False, f"function, bounds or constraints do not fit: {failure}")
+    return found
 
 
 def as_proved(certificate: C, fun: Any, seed: int | None = None, enough: float = 0.0) -> C | None:

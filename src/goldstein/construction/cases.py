@@ -54,7 +54,7 @@ class Quadratic:
         self.concave = [
             [float(t) for t, jump in zip(n.breakpoints, n.jumps) if jump * b < 0]
             for (n, _), b in zip(cases.entries(), self.b)
-        ]  # fmt: skip
+        ]
         slopes = [[float(n.slopes[i][0]) for i in (0, -1)] for n, _ in cases.entries()]
         self.outer = np.array(slopes).reshape(-1, 2) * self.b[:, None]
         self.knots = [np.array([float(t) for t in n.breakpoints]) for n, _ in cases.entries()]

@@ -134,8 +134,7 @@ def look_at_far_ends(
 def _next_offset(offsets: Matrix, gradients: Matrix, m: Vector, radius: float) -> Vector:
     """Return where to look next, from the centre of the ball."""
     if len(offsets) == 1:
-        far_end: Vector = m * (-radius / math.sqrt(m @ m))
-        return far_end
+        return m * (-radius / math.sqrt(m @ m))
     weights = shortest_in_ball(offsets, gradients, radius)
     offset, left = weights @ offsets, weights @ gradients
     offset -= BEYOND * radius / (math.sqrt(left @ left) or 1.0) * left
@@ -259,9 +258,8 @@ class Cold:
         try:
             if self.check_gradient:  # of these points: others may have been next to a kink
                 known = built.rests_on()
-                self._resolution = required_resolution(
-                    self.oracle, self.x, delta, built.seed, known
-                )
+                asked = (self.oracle, self.x, delta, built.seed, known)
+                self._resolution = required_resolution(*asked)
         except OutOfCalls:
             if left >= MANY_CALLS:
                 raise UnresolvedError(STRICTLY * delta) from None
@@ -290,14 +288,9 @@ class Cold:
         """Check a claim as others will, where displacements are not tiny."""
         if not self.confirm or np.max(self._resolution) <= FINE * self._target.delta:
             return best
-        box, seed, eps, stated = (
-            as_box(None, self.x.size),
-            self._target.seed,
-            self.request.eps,
-            None,
-        )
+        box, eps, stated = as_box(None, self.x.size), self.request.eps, None
         with suppress(OutOfCalls):
-            stated = confirmed(best, self.oracle, box, None, seed, True)
+            stated = confirmed(best, self.oracle, box, None, self._target.seed, True)
         proved = UNSEEN * max(norms_upper(best.gradients))
         if stated is not None:  # the next check may see more than those few have
             proved = min(2.0 * stated.eps, eps if stated.eps <= eps else math.inf)

@@ -65,16 +65,20 @@ class Cuts:
 
 
 def prove_box(
-    f: CountedOracle, x: Vector, curvature: float, hints: Any, eps: float,
-    deadline: float = math.inf, meta: dict[str, Any] | None = None,
-) -> MinimumCertificate | None:  # fmt: skip
+    f: CountedOracle,
+    x: Vector,
+    curvature: float,
+    hints: Any,
+    eps: float,
+    deadline: float = math.inf,
+) -> MinimumCertificate | None:
     """Return a claim about a box around x, or about everything where f is convex; or None."""
     if x.size > MOST:
         return None
     for width in WIDTHS:
         cuts = Cuts(f, x, curvature)
         try:
-            found = _tried(cuts, width * max(1.0, float(np.abs(x).max())), hints, eps, meta)
+            found = _tried(cuts, width * max(1.0, float(np.abs(x).max())), hints, eps)
         except OutOfCalls:
             found = None
         if not cuts.b:
@@ -88,16 +92,14 @@ def prove_box(
     return None
 
 
-def _tried(
-    cuts: Cuts, width: float, hints: Any, eps: float, meta: dict[str, Any] | None
-) -> MinimumCertificate | None:
+def _tried(cuts: Cuts, width: float, hints: Any, eps: float) -> MinimumCertificate | None:
     here, r = cuts.f.value(cuts.y), np.full(cuts.y.size, width)
     for point in [*hints[:8], cuts.y]:
         cuts.add(np.asarray(point, dtype=float))
     weights = _faces(cuts, r, here) if cuts.b else None
     if weights is None:
         return None
-    cert = _stated(cuts, r, weights, here, eps, meta)
+    cert = _stated(cuts, r, weights, here, eps)
     return cert if check_box(cert, cuts.f).ok else None
 
 
@@ -125,28 +127,23 @@ def _faces(cuts: Cuts, r: Vector, here: float) -> list[Vector] | None:
 
 
 def _stated(
-    cuts: Cuts, r: Vector, faces: list[Vector], here: float, eps: float,
-    meta: dict[str, Any] | None,
-) -> MinimumCertificate:  # fmt: skip
+    cuts: Cuts, r: Vector, faces: list[Vector], here: float, eps: float
+) -> MinimumCertificate:
+    small = 1e-12 * (1.0 + abs(here))
     for _ in range(AFTER):
         bound, t, weights = cuts.lowest(-r, r)
-        if here - bound <= 1e-12 * (1.0 + abs(here)):
+        if here - bound <= small:
             break
         cuts.add(cuts.y + t)
     bound, _, weights = cuts.lowest(-r, r)
     k = len(cuts.b)
     table = np.array([np.append(w, np.zeros(k - w.size)) for w in [*faces, weights]])
-    gap = max(0.0, here - bound + cuts.rho / 2 * float(r @ r)) * (1 + 1e-9) + 1e-12 * (
-        1 + abs(here)
-    )
+    gap = max(0.0, here - bound + cuts.rho / 2 * float(r @ r)) * (1 + 1e-9) + small
     convex = cuts.curvature >= 0
     return MinimumCertificate(
         x=cuts.y, exact_pivot=tuple(to_fractions(cuts.y)), delta=0.0, eps=eps,
         radius=math.inf if convex else float(r.min()), gap=gap,
         within=float(np.linalg.norm(r)) * (1 + 2.0**-30), scope="global" if convex else "box",
         strict=True, unique=False, label="conditional", curvature=cuts.curvature, widths=r,
-        points=np.array(cuts.points), weights=table, meta=dict(meta or {}),
+        points=np.array(cuts.points), weights=table,
     )  # fmt: skip
-
-
-__all__ = ["prove_box"]

@@ -113,8 +113,7 @@ def drift(weights: Vector, rows: Matrix, others: Matrix) -> float:
 
 def _jumps(rows: Matrix, others: Matrix) -> Mask:
     """Which entries change by more than curvature explains?"""
-    jumps: Mask = np.abs(others - rows) > JUMP * np.array(norms_upper(rows))[:, None]
-    return jumps
+    return np.asarray(np.abs(others - rows) > JUMP * np.array(norms_upper(rows))[:, None])
 
 
 def scale_of(weights: Vector, rows: Matrix) -> tuple[float, float]:

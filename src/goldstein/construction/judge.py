@@ -16,7 +16,7 @@ from goldstein.certificates.verifying import confirmed
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.differences import HEAVY
 from goldstein.checker.constrained.box import as_box
-from goldstein.construction.cold import Cold, better
+from goldstein.construction.cold import Cold, better, in_ball
 from goldstein.construction.goldstein_claim import COARSE, Construction, distances, heaviest, taken
 from goldstein.errors import (
     BallTooSmallError,
@@ -82,11 +82,8 @@ class Judge:
         check_gradient: bool = True,
         grace: float = math.inf,
     ) -> None:
-        self.grace = grace
-        self.oracle = oracle
-        self.request = request
-        self.meta = meta
-        self.check_gradient = check_gradient
+        self.oracle, self.request, self.meta = oracle, request, meta
+        self.check_gradient, self.grace = check_gradient, grace
         #: Steps that f was found to resolve.
         self.resolution: Vector | float = 0.0
         self._looked: set[bytes] = set()
@@ -108,9 +105,8 @@ class Judge:
         again = self.trials >= AFRESH and self.trials & (self.trials - 1) == 0
         if again and (certificate is None or certificate.eps > eps):
             certificate = self._afresh(evidence.x, Enrichment(list(fresh[0]), list(fresh[1])))
-        if certificate is None or certificate.eps > eps:
-            return None, fresh
-        return certificate, None
+        met = certificate is not None and certificate.eps <= eps
+        return (certificate, None) if met else (None, fresh)
 
     def asked_again(self, evidence: Evidence) -> tuple[Any, Any]:
         """Return the evidence with fresh gradients where these still cancel; claim nothing."""
@@ -228,13 +224,10 @@ class Judge:
                 )  # fmt: skip
             if not found.points:
                 return None
-            points, gradients = np.array(found.points), np.array(found.gradients)
-            found.points, found.gradients = [], []
-            built = self._state(state.x, points, gradients)
-            claim = None
-            if built is not None:
+            rows, claim = in_ball(found, state.x, self.request.delta), None
+            if len(rows[0]):
                 try:
-                    claim = self._claimed(built)
+                    claim = self._claimed(self._state(state.x, *rows))
                 except BallTooSmallError:  # the run has ended for another reason
                     return None
             if outcome.status is Status.STALLED and not (claim and claim.eps <= self.request.eps):
@@ -254,15 +247,7 @@ class Judge:
                 found.gradients = list(taken(evidence.gradients, safe))
         return found
 
-    def _state(self, x: Vector, points: Matrix, gradients: Matrix) -> Construction | None:
-        inside = [distance <= self.request.delta for distance in distances(points, x)]
-        if not any(inside):
-            return None
-        if not all(inside):
-            points, gradients = points[inside], gradients[inside]
-        return self._state_inside(x, points, gradients)
-
-    def _state_inside(self, x: Vector, points: Matrix, gradients: Matrix) -> Construction:
+    def _state(self, x: Vector, points: Matrix, gradients: Matrix) -> Construction:
         request = self.request
         self.oracle.require_visible(x, request.delta)
         built = Construction(self.oracle, x, request.delta, points, gradients, request.seed)
@@ -311,7 +296,7 @@ class Judge:
         fresh = points, gradients
         if not asked:
             return None, fresh
-        built = self._state_inside(evidence.x, *fresh)
+        built = self._state(evidence.x, *fresh)
         if evidence.gradients is not None and evidence.x.size < MANY_VARIABLES:
             # What the solver was told nearby is what a claim about a point finds beside it.
             moves = points - taken(evidence.points, asked)

@@ -83,15 +83,12 @@ class Around:
         self.place = Neighbourhood(x, delta, problem.box, self.resolution)
         f: Any = problem.f
         self.checked = Checked(f, problem.box, shortest_weights, [], None, problem.constraints)
-        self.points: list[Vector] = []
-        self.gradients: list[Vector] = []
-        self.rows: list[Matrix] = []
+        self.points, self.gradients, self.rows = list[Vector](), list[Vector](), list[Matrix]()
         system = problem.constraints
         #: The points seen that reach or cross limits furthest: by component, 1 above and -1 below.
         self._reached: dict[tuple[int, float], tuple[float, Vector]] = {}
-        values = system.values(x)
         #: Equalities that hold at x.
-        self._excess = np.abs(system.excess(values))
+        self._excess = np.abs(system.excess(system.values(x)))
         self._holds = self._excess <= system.tolerances()
         self._looked: set[tuple[int, float]] = set()
         #: Points whose gradients are known but not used yet, the nearest last.
@@ -159,10 +156,8 @@ class Around:
         for i in range(system.size):
             if system.equal[i]:
                 continue
-            for sign, gap in (
-                (1.0, system.upper[i] - values[i]),
-                (-1.0, values[i] - system.lower[i]),
-            ):
+            above, below = system.upper[i] - values[i], values[i] - system.lower[i]
+            for sign, gap in ((1.0, above), (-1.0, below)):
                 seen = self._reached.get((i, sign), (-math.inf,))[0]
                 # A point that reaches the limit by rounding alone may miss it elsewhere.
                 if (i, sign) in self._looked or seen > 1e-12 * (1.0 + abs(values[i])):
@@ -233,13 +228,8 @@ class Around:
             # With both signs, gradients at two points would cancel anything by curvature alone.
             return range(latest, count) if len(signs[i]) == 1 else range(central, central + 1)
 
-        owners = [
-            (i, j, sign)
-            for i, sides in enumerate(signs)
-            for sign in sides
-            for j in known(i)
-            if self.rows[j][i].any()
-        ]
+        wanted = [(i, sign) for i, sides in enumerate(signs) for sign in sides]
+        owners = [(i, j, sign) for i, sign in wanted for j in known(i) if self.rows[j][i].any()]
         columns = np.array([sign * self.rows[j][i] for i, j, sign in owners]).reshape(-1, dim)
         normals = np.concatenate([-np.eye(dim)[low], np.eye(dim)[high]])
         matrix = np.array(self.gradients)
@@ -254,8 +244,7 @@ class Around:
         rng = stream(self.seed, len(self.points), "kkt")
         reflect = self.problem.box.reflect
         milestone, since = math.inf, 0
-        found: Combination | None = None
-        try:
+        with contextlib.suppress(OutOfCalls):
             while since < patience and time.perf_counter() < deadline:
                 if not self.points:
                     self.ask(reflect(uniform_in_ball(rng, self.x, self.delta)))
@@ -275,8 +264,6 @@ class Around:
                 y = conic_point(rng, self.x, found.vector, found.length, self.delta, ratio)
                 self.ask(reflect(y))
                 since += 1
-        except OutOfCalls:
-            pass
         return self.combine() if self.points else None
 
     def state(self, found: Combination, meta: dict[str, Any]) -> KKTCertificate:
@@ -347,28 +334,21 @@ class Around:
         places = [*points, *(y for y, _, _, _ in rows)]
         room = max(4.0 * norm_upper(radius(y, self.delta, self.resolution)) for y in places)
         widest = max(distance_upper(y, x) for y in places)
-        dim = x.size
-        index = np.array([i for _, i, _, _ in rows], dtype=np.int64)
-        stacked = np.array([g for _, _, g, _ in rows]).reshape(-1, dim)
-        heavy = [(i, g) for _, i, g, w in rows if w != 0.0]
-        rng = stream(self.seed, 0, "centre")
+        wide = up(max(widest + room, ROOM * float(np.max(self.resolution))))
+        heavy, rng = [(i, g) for _, i, g, w in rows if w != 0.0], stream(self.seed, 0, "centre")
         claim = SimpleNamespace(x=x, delta=self.delta, normal=found.normal, multipliers=multipliers)
-        reach = self.place.resolution
-        q = qualification(claim, self.checked, heavy, rng, reach, CENTRE_PAIRS)
+        q = qualification(claim, self.checked, heavy, rng, self.place.resolution, CENTRE_PAIRS)
         certificate = KKTCertificate(
             x=x,
-            delta=max(
-                widest,
-                min(self.delta, up(max(widest + room, ROOM * float(np.max(self.resolution))))),
-            ),
+            delta=max(widest, min(self.delta, wide)),
             eps=0.0,
             feasibility=problem.constraints.violation(x),
             points=points,
             gradients=np.array([self.gradients[j] for j in used]),
             weights=weights,
-            constraint_points=np.array([y for y, _, _, _ in rows]).reshape(-1, dim),
-            constraint_index=index,
-            constraint_gradients=stacked,
+            constraint_points=np.array([y for y, _, _, _ in rows]).reshape(-1, x.size),
+            constraint_index=np.array([i for _, i, _, _ in rows], dtype=np.int64),
+            constraint_gradients=np.array([g for _, _, g, _ in rows]).reshape(-1, x.size),
             constraint_weights=np.array([w for _, _, _, w in rows]),
             normal=found.normal,
             multipliers=multipliers,

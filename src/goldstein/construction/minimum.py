@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -45,6 +46,9 @@ from goldstein.errors import GoldsteinError, NotCertifiableError
 #: Kinks whose arguments are so near, relative to their size, count as met.
 NEAR = 1e-6
 
+#: How often slopes and weights are chosen again, with the adjoints of the last choice.
+ROUNDS = 4
+
 #: Parts of the possible sharpness that are tried.
 FACTORS = tuple(10.0 ** (-k / 2) for k in range(13))
 
@@ -68,54 +72,57 @@ class Kinks:
         return [g._replace(s=s) for g, s in zip(self.supports, values)]
 
 
-def kinks_near(program: Program, y: Any, tolerance: float = NEAR) -> Kinks:
+def kinks_near(program: Program, y: Any) -> Kinks:
     """Return the kinks that a point is on, or nearly on."""
     run = Pass(program, Region(y, 0.0))
-    found, low, high = [], [], []
+    found: list[tuple[Support, float, float]] = []
     zero = Fraction(0)
     for k, node in enumerate(program.nodes):
         if isinstance(node, nodes.Piecewise | nodes.Max | nodes.Norm2):
             u = run.values[node.of[0]].lo
             steep = np.linalg.norm(run.slopes[node.of[0]].size, axis=1)
-            close = tolerance * np.maximum(1e-6, np.where(np.isfinite(steep), steep, 1.0))
+            close = NEAR * np.maximum(1e-6, np.where(np.isfinite(steep), steep, 1.0))
         if isinstance(node, nodes.Piecewise):
             for j, (t, jump) in enumerate(zip(node.breakpoints, node.jumps)):
                 for i in np.flatnonzero((np.abs(u - float(t)) <= close) & (steep > 0)).tolist():
                     if jump:
                         a, b = (float(_slope(node, j + side, t)) for side in (0, 1))
-                        found.append(Support(k, i, i, t, Fraction((a + b) / 2), zero))
-                        low.append(min(a, b))
-                        high.append(max(a, b))
+                        middle = Support(k, i, i, t, Fraction((a + b) / 2), zero)
+                        found.append((middle, min(a, b), max(a, b)))
         elif isinstance(node, nodes.Max):
             table = u.reshape(node.size, node.columns)
             for row in range(node.size):
                 tied = np.flatnonzero(
                     table[row] >= table[row].max() - 2 * close[row * node.columns]
                 )
-                if tied.size > 1:
-                    places = (row * node.columns + tied).tolist()
-                    share = Fraction(1, tied.size)
-                    found += [Support(k, row, place, zero, share, zero) for place in places]
-                    low += [0.0] * tied.size
-                    high += [1.0] * tied.size
+                for j in tied.tolist() if tied.size > 1 else ():
+                    place, share = row * node.columns + j, Fraction(1, tied.size)
+                    found.append((Support(k, row, place, zero, share, zero), 0.0, 1.0))
         elif isinstance(node, nodes.Norm2):
             table = np.abs(u).reshape(node.size, node.columns)
             for row in np.flatnonzero((table <= close.reshape(table.shape)).all(axis=1)).tolist():
-                places = list(range(row * node.columns, (row + 1) * node.columns))
-                found += [Support(k, row, place, zero, zero, zero) for place in places]
-                low += [-1.0] * node.columns
-                high += [1.0] * node.columns
-    return Kinks(found, np.array(low), np.array(high))
+                places = range(row * node.columns, (row + 1) * node.columns)
+                found += [(Support(k, row, j, zero, zero, zero), -1.0, 1.0) for j in places]
+    low, high = (np.array([ends[i] for ends in found]) for i in (1, 2))
+    return Kinks([support for support, _, _ in found], low, high)
+
+
+def by_row(supports: list[Support]) -> dict[tuple[int, int], list[int]]:
+    """Return which supports belong to each row of each node, by their numbers."""
+    rows: dict[tuple[int, int], list[int]] = {}
+    for j, g in enumerate(supports):
+        rows.setdefault((g.node, g.row), []).append(j)
+    return rows
 
 
 def _slope(node: Any, piece: int, t: Fraction) -> Fraction:
     return sum((c * t**k for k, c in enumerate(node.slopes[piece])), Fraction(0))
 
 
-def weighted(program: Program, y: Any, kinks: Kinks, rounds: int = 4) -> list[Support]:
+def weighted(program: Program, y: Any, kinks: Kinks) -> list[Support]:
     """Choose slopes and weights that make the gradient of the minorant short."""
     values = [g.s for g in kinks.supports]
-    for _ in range(rounds if kinks.supports else 0):
+    for _ in range(ROUNDS if kinks.supports else 0):
         chosen = kinks.chosen(values)
         run = Pass(program, Region(y, 0.0), held(program, chosen, []), alone=True)
         adjoints = _adjoints(run, program)
@@ -144,13 +151,11 @@ def _adjoints(run: Pass, program: Program) -> dict[int, Vector]:
 
 def _least_squares(program: Program, kinks: Kinks, columns: Any, rest: Vector) -> Vector:
     """Minimise |rest + values @ columns| inside the bounds, with weights of sum 1."""
-    rows: dict[tuple[int, int], list[int]] = {}
-    for j, g in enumerate(kinks.supports):
-        if isinstance(program.nodes[g.node], nodes.Max):
-            rows.setdefault((g.node, g.row), []).append(j)
+    together = by_row(kinks.supports).items()
+    rows = [own for (k, _), own in together if isinstance(program.nodes[k], nodes.Max)]
     scale = 1e4 * max(1.0, float(np.abs(columns).max(initial=0.0)))
     extra = np.zeros((len(rows), len(kinks.supports)))
-    for i, places in enumerate(rows.values()):
+    for i, places in enumerate(rows):
         extra[i, places] = scale
     A = np.vstack([columns.T, extra])
     b = np.concatenate([-rest, np.full(len(rows), scale)])
@@ -172,26 +177,23 @@ def _tidy(program: Program, chosen: list[Support], values: Vector) -> list[Fract
     for v in values.tolist():
         simple = Fraction(v).limit_denominator(64)
         exact.append(simple if abs(simple - Fraction(v)) < 1e-13 else Fraction(v))
-    rows: dict[tuple[int, int], list[int]] = {}
-    for j, g in enumerate(chosen):
-        rows.setdefault((g.node, g.row), []).append(j)
-    for (k, _), places in rows.items():
+    for (k, _), places in by_row(chosen).items():
+        own = [exact[j] for j in places]
         if isinstance(program.nodes[k], nodes.Max):
-            exact = [max(v, Fraction(0)) if j in places else v for j, v in enumerate(exact)]
-            total = sum((exact[j] for j in places), Fraction(0))
-            top = max(places, key=lambda j: exact[j])
-            rest = sum((exact[j] for j in places if j != top), Fraction(0))
-            if total == 0 or rest > 1:
-                for j in places:
-                    exact[j] = Fraction(1, len(places))
+            own = [max(v, Fraction(0)) for v in own]
+            top = own.index(max(own))
+            rest = sum(own[:top] + own[top + 1 :], Fraction(0))
+            if not any(own) or rest > 1:
+                own = [Fraction(1, len(own))] * len(own)
             else:
-                exact[top] = 1 - rest
+                own[top] = 1 - rest
         elif isinstance(program.nodes[k], nodes.Norm2):
-            square = sum((exact[j] ** 2 for j in places), Fraction(0))
+            square = sum((v**2 for v in own), Fraction(0))
             if square > 1:
                 size = Fraction(math.nextafter(sqrt_upper(square), math.inf))
-                for j in places:
-                    exact[j] /= size
+                own = [v / size for v in own]
+        for j, v in zip(places, own):
+            exact[j] = v
     return exact
 
 
@@ -206,24 +208,18 @@ def bent(program: Program, region: Region, supports: list[Support]) -> list[Supp
         p = Fraction(0)
         if isinstance(node, nodes.Piecewise):
             u = run.values[node.of[0]][g.row : g.row + 1].hull(Span.of([g.t]))
-            least = rule.bend(_single(node), u).lo[0]
+            least = rule.bend(replace(node, sizes=(1,), size=1), u).lo[0]
             p = Fraction(float(least)) if math.isfinite(least) else p
         found.append(g._replace(p=p))
     return found
 
 
-def _single(node: Any) -> Any:
-    return replace(node, sizes=(1,), size=1)
-
-
 def sharpness(program: Program, supports: list[Support], factor: float) -> list[Sharp]:
     """Return a part of what the supports leave room for."""
     share, found = Fraction(factor), []
-    rows: dict[tuple[int, int], list[Support]] = {}
-    for g in supports:
-        rows.setdefault((g.node, g.row), []).append(g)
-    for (k, row), own in rows.items():
+    for (k, row), places in by_row(supports).items():
         node: Any = program.nodes[k]
+        own = [supports[j] for j in places]
         if isinstance(node, nodes.Piecewise):
             (g,) = own
             a, b = (_slope(node, node.breakpoints.index(g.t) + side, g.t) for side in (0, 1))
@@ -264,17 +260,21 @@ class MinimumSearch:
         The pivot, exact.
     deadline : float
         When to stop, as `time.perf_counter()` tells the time.
-    limits : Feasible, optional
-        The function is then the one with its penalties.
+    problem : ExactProblem, optional
+        Bounds and constraints: the function is then the one with penalties for them.
     """
 
     def __init__(
-        self, program: Program, y: Any, deadline: float = math.inf, limits: Feasible | None = None
-    ) -> None:
+        self, program: Program, y: Any, deadline: float = math.inf,
+        problem: ExactProblem | None = None,
+    ) -> None:  # fmt: skip
         self.program, self.y, self.deadline = program, to_fractions(y), deadline
-        self.limits, self.box = limits, None if limits is None else limits.problem.box
-        self.kinks = kinks_near(program, self.y)
-        self.supports = weighted(program, self.y, self.kinks)
+        self.limits, self.box = None, None if problem is None else problem.box
+        if problem is not None:
+            self.limits = penalised(program, problem, self.y)
+            self.program = self.limits.program
+        self.kinks = kinks_near(self.program, self.y)
+        self.supports = weighted(self.program, self.y, self.kinks)
 
     @property
     def far(self) -> float:
@@ -371,7 +371,7 @@ def prove_minimum(
     problem: ExactProblem | None = None,
 ) -> MinimumCertificate | None:  # fmt: skip
     """Return the strongest claim about a minimum at a pivot near x that is found, or None."""
-    search = _search(program, pivot, deadline, problem)
+    search = MinimumSearch(program, pivot, deadline, problem)
     everywhere = search.convexity(math.inf)
     direct = search.at(math.inf)
     if direct is not None and direct.shown.gap is None:
@@ -400,22 +400,13 @@ def with_gap(
     program: Program, x: Vector, pivot: Any, reach: float, problem: ExactProblem | None = None
 ) -> MinimumCertificate | None:
     """Return what is shown on one ball, however large its gap."""
-    search = _search(program, pivot, math.inf, problem)
+    search = MinimumSearch(program, pivot, math.inf, problem)
     found = search.at(reach)
     return None if found is None else _stated(x, search, found, "ball", None)
 
 
-def _search(
-    program: Program, pivot: Any, deadline: float, problem: ExactProblem | None
-) -> MinimumSearch:
-    if problem is None:
-        return MinimumSearch(program, pivot, deadline)
-    limits = Feasible(program, problem, penalties(program, problem, to_fractions(pivot)))
-    return MinimumSearch(limits.program, pivot, deadline, limits)
-
-
-def penalties(program: Program, problem: ExactProblem, y: Any) -> Vector:
-    """Return weights of what is at its limit at y, large enough for its multipliers."""
+def penalised(program: Program, problem: ExactProblem, y: Any) -> Feasible:
+    """Penalise what is at its limit at y, with weights large enough for its multipliers."""
     box, system, at = problem.box, problem.system, np.array([nearest_float(q) for q in y])
     runs = [Pass(part, Region(y, 0.0)) for part in (program, *problem.parts)]
     steep, *slopes = (float(np.linalg.norm(run.slopes[-1].size)) for run in runs)
@@ -425,7 +416,7 @@ def penalties(program: Program, problem: ExactProblem, y: Any) -> Vector:
     close = NEAR * np.maximum(1e-6, sizes)
     active = (values <= lower + close) | (values >= upper - close)
     weight = 8.0 * max(steep, 1.0) * math.sqrt(at.size) / np.maximum(sizes, 2.0**-20)
-    return np.where(active, np.exp2(np.ceil(np.log2(weight))), 0.0)
+    return Feasible(program, problem, np.where(active, np.exp2(np.ceil(np.log2(weight))), 0.0))
 
 
 def _stated(
@@ -496,41 +487,28 @@ def refuted(
     """
     y, plain, limits = to_fractions(pivot), program, None
     if problem is not None:
-        limits = Feasible(program, problem, penalties(program, problem, y))
+        limits = penalised(program, problem, y)
         program = limits.program
-    best: tuple[Fraction, Vector] | None = None
+    slopes: list[tuple[Fraction, Vector]] = []
     for h in escapes(program, y, more):
-        try:
-            slope = slope_along(program, y, h)
-        except NotCertifiableError:
-            continue
-        if slope < -Fraction(eps) * 2 and slope < 0 and (best is None or slope < best[0]):
-            best = slope, h
-    if best is None:
+        with suppress(NotCertifiableError):
+            slopes.append((slope_along(program, y, h), h))
+    slope, h = min(slopes, key=lambda pair: pair[0], default=(Fraction(0), x))
+    if not (slope < -Fraction(eps) * 2 and slope < 0):
         return None
-    slope, h = best
     delta = sqrt_upper(squared_distance(y, x))
     here = point_at(plain, x).between()[0]
     base = np.array([nearest_float(q) for q in y])
-    lowest: tuple[Fraction, Vector] | None = None
-    for step in (4.0**-k for k in range(-1, 30)):
-        point = base + step * h
-        if limits is not None:
-            point = limits.problem.box.clip(point)
-            if limits.violation(point.tolist()):
-                continue
-        fall = here - point_at(plain, point).between()[1]
-        if fall > 0 and (lowest is None or fall > lowest[0]):
-            lowest = fall, point
-    if lowest is None:
-        return None
-    least = -fraction_upper(-lowest[0])
+    points = [base + 4.0**-k * h for k in range(-1, 30)]
+    if limits is not None:
+        points = [limits.problem.box.clip(point) for point in points]
+        points = [point for point in points if not limits.violation(point.tolist())]
+    falls = [(here - point_at(plain, point).between()[1], point) for point in points]
+    fall, lowest = max(falls, key=lambda pair: pair[0], default=(Fraction(0), x))
+    least = -fraction_upper(-fall)
     if not least > 0:
         return None
     return Refutation(
-        x=x, point=lowest[1], direction=h, fall=least, exact_pivot=tuple(y), delta=delta,
+        x=x, point=lowest, direction=h, fall=least, exact_pivot=tuple(y), delta=delta,
         slope=fraction_upper(slope) if limits is None else None,
     )  # fmt: skip
-
-
-__all__ = ["MinimumSearch", "escapes", "prove_minimum", "refuted", "with_gap"]

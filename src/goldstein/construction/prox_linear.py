@@ -22,7 +22,8 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -136,19 +137,13 @@ def _tangent(found: Evaluation, k: int, entry: int, t: Vector, stops: frozenset[
     return Tangent(float(t[found.at[k]][entry]), g[: found.dim].copy(), below)
 
 
-@dataclass
 class _Program:
     """The program of a model over a box, all of it in units of the radius and relative to x."""
 
-    model: Model
-    radius: float
-    rows: list[tuple[dict[int, float], float, float]] = field(default_factory=list)
-    low: list[float] = field(default_factory=list)
-    high: list[float] = field(default_factory=list)
-    whole: list[int] = field(default_factory=list)
-    place: dict[Key, int] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
+    def __init__(self, model: Model, radius: float) -> None:
+        self.model, self.radius = model, radius
+        self.rows: list[tuple[dict[int, float], float, float]] = []
+        self.place: dict[Key, int] = {}
         dim = self.model.root.slope.size
         self.low, self.high, self.whole = [-1.0] * dim, [1.0] * dim, [0] * dim
         nested = {key for link in self.model.chain for u in link.arguments for key in u.below}
@@ -189,10 +184,8 @@ class _Program:
     def _largest(self, link: Link, relaxed: bool) -> None:
         """t = max u_i: t >= u_i, and t <= u_i for the chosen one."""
         gaps = [(u.value - link.value) / self.radius for u in link.arguments]
-        ranges = [
-            (gap + low, gap + high)
-            for gap, (low, high) in zip(gaps, map(self._range, link.arguments))
-        ]
+        inner = map(self._range, link.arguments)
+        ranges = [(gap + low, gap + high) for gap, (low, high) in zip(gaps, inner)]
         floor = max(low for low, _ in ranges)
         top = max(high for _, high in ranges)
         t = self.place[link.key] = self._variable(floor, top)
@@ -230,13 +223,8 @@ class _Program:
         if isinstance(node, Piecewise) and is_straight(node):
             ends = [-math.inf, *((float(t) - u) / unit for t in node.breakpoints), math.inf]
             straight = [
-                (
-                    float((c[0] - link.value + c[1] * u) / unit),
-                    float(c[1]),
-                    max(a, low),
-                    min(b, high),
-                )
-                for c, (a, b) in zip(_floats(node), pairwise(ends))
+                ((c - link.value + s * u) / unit, s, max(a, low), min(b, high))
+                for (c, s), (a, b) in zip(_floats(node), pairwise(ends))
             ]
             return [piece for piece in straight if piece[3] - piece[2] > THIN] or straight[:1]
         at = np.linspace(low, high, self.model.knots + 1)
@@ -246,10 +234,8 @@ class _Program:
             slopes = np.diff(heights) / np.diff(at)
         if not (np.isfinite(heights).all() and np.isfinite(slopes).all()):
             return [(0.0, 0.0, low, high)]
-        return [
-            (float(h - s * a), float(s), float(a), float(b))
-            for h, s, (a, b) in zip(heights, slopes, pairwise(at))
-        ]
+        knots = zip(heights.tolist(), slopes.tolist(), pairwise(at.tolist()))
+        return [(h - s * a, s, a, b) for h, s, (a, b) in knots]
 
     def _choose(self, t: int, u: Tangent, pieces: list[Piece]) -> None:
         """The argument is the sum of its parts, all of them 0 but that of the chosen piece."""
@@ -309,7 +295,7 @@ KNOTS = 10
 
 #: The first box reaches this far, in units of the largest entry of x (and of 1); each next one
 #: half as far, so many times.
-REACH, LEAPS = 2.0, 10
+REACH, BOXES = 2.0, 10
 
 #: From where they end the leaps begin again, so many times at most, while f falls by this part of
 #: the whole fall: from another point the lines between knots are others.
@@ -354,45 +340,40 @@ def applies(root: Oracle) -> bool:
     curved = any(not affine[node.of[0]] for node in kinks)
     several = sum(nodes[node.of[0]].size for node in kinks) > 1
     nested = any(kinked[node.of[0]] for node in kinks)
-    return (
-        all(is_straight(node) for node in kinks)
-        and (nested or (curved and several))
-        and sum(nodes[k].sizes[0] for k in links(root.evaluation)) <= MOST_LINKS
-    )
+    few = sum(nodes[k].sizes[0] for k in links(root.evaluation)) <= MOST_LINKS
+    return few and all(map(is_straight, kinks)) and (nested or (curved and several))
 
 
 def head_start(
     expression: Expression, oracle: CountedOracle, x: Vector, deadline: float = math.inf
 ) -> Vector:
     """Return a point where f is no larger than at x; `oracle` counts, and asks for the values."""
-    search = _Leaps(expression, oracle, deadline)
+    search = _ProxLinear(expression, oracle, deadline)
     spare = (oracle.limit - oracle.calls) * (1.0 - SHARE)
     with oracle.reserved(0 if math.isinf(spare) else int(spare)):
         return search.run(x)
 
 
-class _Leaps:
+class _ProxLinear:
     def __init__(self, expression: Expression, oracle: CountedOracle, deadline: float) -> None:
         self.expression, self.oracle, self.deadline = expression, oracle, deadline
         self.best: tuple[float, Vector] = math.inf, np.zeros(0)
 
     def run(self, x: Vector) -> Vector:
         self.best = math.inf, x
-        try:
+        with suppress(OutOfCalls):
             first = self.value(x)
             for _ in range(ROUNDS):
                 before = self.best[0]
-                self.leap(first)
+                self.shrink(first)
                 if before - self.best[0] <= AGAIN * (first - self.best[0]):
                     break
-        except OutOfCalls:
-            pass
         return self.best[1]
 
-    def leap(self, first: float) -> None:
-        """Leap over boxes of shrinking size; f was `first` at the start."""
+    def shrink(self, first: float) -> None:
+        """Go to the minima of models over boxes of shrinking size; f was `first` at the start."""
         reach = REACH * max(1.0, float(np.abs(self.best[1]).max()))
-        for _ in range(LEAPS):
+        for _ in range(BOXES):
             fx, x = self.best
             step, promised = self.minimise(x, reach, KNOTS)
             if promised <= WORTH * max(first - fx, reach):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -94,7 +95,7 @@ class Statistics:
 
     def asked(self, oracle: CountedOracle) -> Many:
         """Return the values of an oracle at many points."""
-        return lambda points: oracle.values_at(points, self.workers)
+        return partial(oracle.values_at, workers=self.workers)
 
 
 def places_around(
@@ -277,12 +278,12 @@ def state_values_kkt(
     witnesses, index = _witnesses(hint, system, multiples)
     if witnesses is None:
         return None
-    seen = look(OfMultiples(how.asked(oracle), multiples, system), oracle, x, how)
+    source = OfMultiples(how.asked(oracle), multiples, system)
+    seen = look(source, oracle, x, how)
     if seen is None:
         return None
-    q = measured_qualification(
-        system, how.box, multiples, x, delta, seen.mean, how.stream("centre"), pairs=CENTRE_PAIRS
-    )
+    rng = how.stream("centre")
+    q = measured_qualification(source, how.box, x, delta, seen.mean, rng, pairs=CENTRE_PAIRS)
     return ValuesKKTCertificate(
         **{**claimed(x, multiples, how, seen, "observed"), "delta": delta},
         constraint_weights=multiples.constraint_weights,
@@ -301,8 +302,7 @@ def _witnesses(
 ) -> tuple[Vector | None, Rows]:
     """Return stored points that reach the limits of constraints with a multiplier; None if none."""
     here = system.values(hint.x).copy()
-    points: list[Vector] = []
-    index: list[int] = []
+    rows: list[tuple[Vector, int]] = []
     multipliers = multiples.multipliers(system.size)
     for i in np.flatnonzero(multipliers).tolist():
         if reached(system, i, multipliers[i], here, []):
@@ -311,7 +311,6 @@ def _witnesses(
         if not reached(system, i, multipliers[i], here, several):
             return None, np.zeros(0, dtype=np.int64)
         kept = [z for z in several if reached(system, i, multipliers[i], here, [z])][:1]
-        for z in kept or several:
-            points.append(z)
-            index.append(i)
-    return np.array(points).reshape(-1, hint.x.size), np.array(index, dtype=np.int64)
+        rows += [(z, i) for z in kept or several]
+    points = np.array([z for z, _ in rows]).reshape(-1, hint.x.size)
+    return points, np.array([i for _, i in rows], dtype=np.int64)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.errors import OutOfCalls
+from goldstein.errors import InputError, OutOfCalls
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.counted import Map
 from goldstein.oracles.problem import Problem
@@ -96,10 +96,8 @@ class Run:
 
     def aimed(self, eps: float, delta: float, more: int = 0) -> Run:
         """Return this run with another target, and a seed so much larger."""
-        request = self.request
-        return replace(
-            self, request=replace(request, eps=eps, delta=delta, seed=request.seed + more)
-        )
+        request = replace(self.request, eps=eps, delta=delta, seed=self.request.seed + more)
+        return replace(self, request=request)
 
     def apart(self, problem: Problem, target: Request) -> Run:
         """Return a run on another problem, inside this one, that nobody watches."""
@@ -145,6 +143,11 @@ class Run:
             self.progress(state, calls)
         if self._notify is not None:
             self._notify(state, calls)
+
+
+def no_gradient(delta: float) -> InputError:
+    """Return the refusal of a claim about a ball in which nothing is known."""
+    return InputError(f"no gradient could be had within {delta:g} of x; raise max_calls or delta.")
 
 
 class Standing(CountedOracle):

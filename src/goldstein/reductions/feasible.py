@@ -126,11 +126,8 @@ class Feasible(Limited):
         found = super().begin(x)
         if isinstance(found, Answer):
             return found
-        try:
-            self.first_weights(x)
-            self._value = self.problem.f.value(x)
-        except OutOfCalls:
-            return Answer(x, Status.OUT_OF_CALLS)
+        self.first_weights(x)
+        self._value = self.problem.f.value(x)
         self._last = Answer(x, Status.NOT_VERIFIED)
         return x
 

@@ -250,7 +250,7 @@ VANISHED = 1e-3
 #: Halvings on the way to a z that stands for no point.
 HALVINGS = 6
 
-#: Places that are remembered: of a search's last gradients.
+#: Places and gradients that are remembered, of a search's last questions.
 REMEMBERED = 1000
 
 #: A base of more variables is not made: it is a dense matrix.
@@ -299,8 +299,7 @@ class Chart:
         bounded = np.isfinite(box.lower).any() or np.isfinite(box.upper).any()
         if bounded or x.size > LARGEST_CHART or not (system.equal & ~system.linear).any():
             return
-        self._base = x
-        count = int(system.equal.sum())
+        self._base, count = x, int(system.equal.sum())
         if count >= x.size:
             return
         _, sizes, right = np.linalg.svd(system.rows(x)[system.equal])
@@ -349,20 +348,20 @@ class Chart:
             return wall / place.gap * place.along
         rows = self._rows(place.y)
         share = np.linalg.solve((rows @ self._across).T, self._across.T @ slope)
-        found = self._basis.T @ (slope - rows.T @ share)
-        return found
+        return self._basis.T @ (slope - rows.T @ share)
 
     def _place(self, z: Vector) -> Place:
-        nothing = np.zeros(0)
-        move = z - self._good
+        move, nothing = z - self._good, np.zeros(0)
         for halving in range(HALVINGS):
             # z itself first: good + (z - good) may miss it by a unit in the last place.
             near = z - (1.0 - 0.5**halving) * move
             y = self._solved(near)
             if y is not None:
-                return Place(y, nothing, z - near, nothing.astype(bool))
-        y = self._base + self._basis @ self._good + self._across @ self._shift
-        return Place(y, nothing, move, nothing.astype(bool))
+                break
+        else:
+            near = z - move
+            y = self._base + self._basis @ self._good + self._across @ self._shift
+        return Place(y, nothing, z - near, nothing.astype(bool))
 
     def _solved(self, z: Vector) -> Vector | None:
         """Return the point of z where the equalities hold; None where Newton finds none."""
@@ -405,9 +404,6 @@ class Chart:
         unit = np.linalg.qr(rows.T)[0]
         return float(np.linalg.svd(unit.T @ self._across, compute_uv=False)[-1])
 
-
-#: Gradients of f that are kept.
-REMEMBERED = 1000
 
 #: How far off a face is beside it, in units of the coordinates.
 BESIDE = 2.0**-40
@@ -534,18 +530,14 @@ class Penalised(Boxed):
         Weights of the constraints.
     wall : float
         Weight of the distance to the box.
-    coordinates : Coordinates, optional
+    along : Coordinates or Chart, optional
         The variables; by default all that are not fixed.
     """
 
     def __init__(
-        self,
-        problem: Problem,
-        rho: Vector,
-        wall: float,
-        coordinates: Coordinates | Chart | None = None,
+        self, problem: Problem, rho: Vector, wall: float, along: Coordinates | Chart | None = None
     ) -> None:
-        super().__init__(problem, wall, coordinates)
+        super().__init__(problem, wall, along)
         self.rho = rho
         #: The best feasible point that was met, with its value.
         self.best: tuple[float, Vector] | None = None

@@ -31,7 +31,7 @@ from goldstein.numerics.streams import stream
 from goldstein.oracles import Oracle
 from goldstein.oracles.agreement import gradient_is_wrong
 from goldstein.oracles.problem import Problem
-from goldstein.reductions.base import Answer, Reduced, Reduction, Run
+from goldstein.reductions.base import Answer, Reduced, Reduction, Run, no_gradient
 from goldstein.reductions.functions import Boxed, Component, off_bounds
 from goldstein.result import Status
 from goldstein.solvers import Evidence, Request
@@ -51,6 +51,9 @@ SNAP = 0.4
 OFF = 0.01
 
 RUNAWAY = (Status.UNBOUNDED, Status.BALL_TOO_SMALL)
+
+#: Checks whose failure says what is wrong with the function, and how a run then ends.
+_BLAMED = {"resolution": Status.BALL_TOO_SMALL, "values": Status.WRONG_GRADIENT}
 
 
 class Limited(Reduction):
@@ -143,10 +146,7 @@ class Limited(Reduction):
             around.keep(known)
             if early and not problem.feasible(around.x):
                 return Answer(around.x, status)
-            certificate = state_kkt(
-                around, request.eps, self.run.meta, patience=patience, deadline=self.run.deadline,
-                or_nothing=early,
-            )  # fmt: skip
+            certificate = self._stated(around, patience, or_nothing=early)
         except OutOfCalls:
             status = Status.OUT_OF_CALLS
         except NotDeterministicError:
@@ -168,17 +168,13 @@ class Limited(Reduction):
         """Ask at the points that a search found useful; those not drawn at random are moved."""
         seeds: list[tuple[Vector, Vector | None]] = []
         if function is not None and evidence is not None:
-            inside = [function.invert(z) for z in evidence.points]
-            # What is known of places that were not drawn at random may be known of a kink.
-            seeds = [
-                (z, function.remembered(z) if drawn else None)
-                for z, drawn in zip(inside, evidence.perturbed)
-            ]
+            for z, drawn in zip(map(function.invert, evidence.points), evidence.perturbed):
+                # What is known of places that were not drawn at random may be known of a kink.
+                seeds.append((z, function.remembered(z) if drawn else None))
         y, delta, box = around.x, self.request.delta, self.problem.box
         rng = stream(self.request.seed, len(seeds), "seeds")
         for z, gradient in seeds:
-            place = _jittered(rng, z, y, delta, box) if gradient is None else z
-            around.ask(place, gradient)
+            around.ask(_jittered(rng, z, y, delta, box) if gradient is None else z, gradient)
         if not around.points:
             around.ask(_jittered(rng, y, y, delta, box))
 
@@ -209,10 +205,9 @@ class Limited(Reduction):
         if problem.f.calls >= problem.f.limit:
             return Answer(x, Status.OUT_OF_CALLS, certificate)
         failed = {check.name: check.message for check in found.checks if not check.ok}
-        if "resolution" in failed:
-            return Answer(x, Status.BALL_TOO_SMALL, None, failed["resolution"])
-        if "values" in failed:
-            return Answer(x, Status.WRONG_GRADIENT, None, failed["values"])
+        for name, status in _BLAMED.items():
+            if name in failed:
+                return Answer(x, status, None, failed[name])
         if "qualification" in failed:
             return Answer(x, Status.DEGENERATE, certificate)
         return Answer(x, without)
@@ -273,11 +268,9 @@ class Limited(Reduction):
                 f"x[{outside}] = {x[outside]:g} is outside its bounds; a KKT point is inside them, "
                 "exactly. Clip it: np.clip(x, lower, upper)."
             )
-        certificate = self._stated(x, look=True)
+        certificate = self.hint(x, look=True)
         if certificate is None:
-            raise InputError(
-                f"no gradient could be had within {request.delta:g} of x; raise max_calls or delta."
-            )
+            raise no_gradient(request.delta)
         system = problem.constraints
         curved = [Component(system, i) for i in certificate.active if not system.linear[i]]
         for f in (*curved, problem.f):
@@ -289,16 +282,13 @@ class Limited(Reduction):
             certificate = stated or certificate
         return certificate
 
-    def hint(self, x: Vector) -> KKTCertificate | None:
-        return self._stated(x)
-
-    def _stated(self, x: Vector, look: bool = False) -> KKTCertificate | None:
+    def hint(self, x: Vector, look: bool = False) -> KKTCertificate | None:
         around = Around(self.problem, x, self.request.delta, self.request.seed)
-        patience = max(30, min(4 * x.size, 400))
-        return state_kkt(
-            around, self.request.eps, self.run.meta, patience=patience, deadline=self.run.deadline,
-            look=look,
-        )  # fmt: skip
+        return self._stated(around, max(30, min(4 * x.size, 400)), look=look)
+
+    def _stated(self, around: Around, patience: int, **how: bool) -> KKTCertificate | None:
+        eps, meta, deadline = self.request.eps, self.run.meta, self.run.deadline
+        return state_kkt(around, eps, meta, patience=patience, deadline=deadline, **how)
 
 
 class _AskAgain(Judge):

@@ -125,28 +125,23 @@ class Minimal(Stronger):
 
     def _denied(self, hint: Any) -> Attempt | None:
         """Return the lower point that a search has met, where there is one."""
-        step, way, f = hint.meta.get("descent_step"), getattr(hint, "descent", None), self.problem.f
-        if way is None or not isinstance(step, float):
+        step, direction = hint.meta.get("descent_step"), getattr(hint, "descent", None)
+        if direction is None or not isinstance(step, float):
             return None
-        point = hint.x + step * way
-        try:  # with more room than a check leaves: another machine rounds otherwise
-            fall = certain_fall(Asked(f), hint.x, point, rooms=2.0)
-        except (ContradictedError, UnresolvedError):
-            return None
+        point, fall = hint.x + step * direction, 0.0
+        with suppress(ContradictedError, UnresolvedError):
+            # With more room than a check leaves: another machine rounds otherwise.
+            fall = certain_fall(Asked(self.problem.f), hint.x, point, rooms=2.0)
         if not fall > 0:
             return None
         denied = Refutation(
-            x=hint.x, point=point, direction=way, fall=fall, label="conditional",
+            x=hint.x, point=point, direction=direction, fall=fall, label="conditional",
             exact_pivot=tuple(to_fractions(hint.x)),
         )  # fmt: skip
         return Attempt(denied, denied.said())
 
     def stage(self, x: Vector, stage: int) -> Vector | Answer:
-        search = self._at(stage)
-        answer = self._last = search.search(x)
-        settled = search.invert(answer)
-        if settled.status is Status.VERIFIED:
-            self._verified = settled
+        answer = self._weaker_answer(x, stage)
         if answer.certificate is None or self.stop.by:
             return self._without_proof()
         found = self._prove(answer.certificate)

@@ -86,7 +86,7 @@ def head_start(
             found = minimize(
                 fun, x[free], jac=jac, method="SLSQP",
                 bounds=Bounds(box.lower[free], box.upper[free]),
-                constraints=list(_as_dicts(problem, whole, free)),
+                constraints=_as_dicts(problem, whole, free),
                 options={"ftol": least, "maxiter": 1000},
             )  # fmt: skip
         last = whole(np.asarray(found.x, dtype=np.float64))
@@ -160,20 +160,18 @@ class Penalty(Limited):
         found = super().begin(x)
         if isinstance(found, Answer):
             return found
-        try:
-            hopeless = _hopeless(self.problem, x)
-            if hopeless is not None:
-                found = self._least_violation(hopeless)
-                if isinstance(found, Answer):
-                    return found
-                if not self.problem.feasible(found):
-                    return Answer(hopeless, Status.INFEASIBLE)
-            early = self._early(x) if self._early_too else None
-            if early is None:
-                self.first_weights(x)
-        except OutOfCalls:
-            return Answer(x, Status.OUT_OF_CALLS)
-        return x if early is None else early
+        hopeless = _hopeless(self.problem, x)
+        if hopeless is not None:
+            found = self._least_violation(hopeless)
+            if isinstance(found, Answer):
+                return found
+            if not self.problem.feasible(found):
+                return Answer(hopeless, Status.INFEASIBLE)
+        early = self._early(x) if self._early_too else None
+        if early is not None:
+            return early
+        self.first_weights(x)
+        return x
 
     def ended(self, x: Vector, status: Status) -> Answer:
         if status is not Status.NOT_VERIFIED:
@@ -298,18 +296,13 @@ class Penalty(Limited):
         sizes = np.linalg.norm(problem.constraints.rows(x), axis=1)
         small = float(sizes[sizes > 0].min(initial=1.0))
         alone = Problem(CountedOracle(_Billed(violation, problem)), problem.box, System((), x))
-        search = Penalty(
-            replace(
-                self.run, problem=alone, meta={**self.run.meta, "function": violation.title},
-                request=replace(request, eps=min(request.eps, 1e-3 * small)),
-                callback=None, progress=None,
-            ),
-            early=False,
+        run = replace(
+            self.run, problem=alone, meta={**self.run.meta, "function": violation.title},
+            request=replace(request, eps=min(request.eps, 1e-3 * small)),
+            callback=None, progress=None,
         )  # fmt: skip
-        found = search.search(x)
-        place = restored(
-            problem, found.x, request.delta, np.zeros(x.size, dtype=bool), request.seed
-        )
+        found, free = Penalty(run, early=False).search(x), np.zeros(x.size, dtype=bool)
+        place = restored(problem, found.x, request.delta, free, request.seed)
         if problem.feasible(place):
             return place
         if found.status is Status.VERIFIED:

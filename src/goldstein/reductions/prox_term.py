@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates.plus import PlusCertificate
-from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.arrays import Vector
 from goldstein.checker.fenchel import term_share
 from goldstein.checker.rounding import distance_upper
 from goldstein.construction.goldstein_claim import Construction, heaviest
@@ -30,7 +31,14 @@ from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.base import Derived, Wrapper
 from goldstein.oracles.problem import Problem
 from goldstein.prox.term import Chart, Term
-from goldstein.reductions.base import Answer, Options, Reduction, Run, register_reduction
+from goldstein.reductions.base import (
+    Answer,
+    Options,
+    Reduction,
+    Run,
+    no_gradient,
+    register_reduction,
+)
 from goldstein.reductions.penalty import Penalty
 from goldstein.result import Status
 from goldstein.solvers import Request
@@ -125,11 +133,7 @@ _FINAL = (Status.NOT_DETERMINISTIC, Status.WRONG_GRADIENT, Status.UNBOUNDED)
 
 
 class _Ended(Exception):
-    """Control flow inside a run: there is no point in another stage."""
-
-    def __init__(self, status: Status) -> None:
-        super().__init__(status)
-        self.status = status
+    """Control flow inside a run, with the status: there is no point in another stage."""
 
 
 class Tilted(Wrapper):
@@ -202,7 +206,7 @@ class ProxTerm(Reduction):
                 if self._proved_simpler(self._near, stage) or self._proved(self._near, stage):
                     return Answer(self.best, Status.VERIFIED, self.certificate)
         except _Ended as end:
-            return self.ended(self.best, end.status)
+            return self.ended(self.best, end.args[0])
         if self.run.late:
             return self.ended(self.best, Status.OUT_OF_TIME)
         return self.best if stage < self.stages - 1 else self.ended(self.best, Status.STALLED)
@@ -211,14 +215,11 @@ class ProxTerm(Reduction):
         """Prove what can be proved of the last point."""
         if status in _FINAL:
             return Answer(x, status)
-        if self.certificate is not None and not np.array_equal(self.certificate.x, x):
+        if self.certificate is None or not np.array_equal(self.certificate.x, x):
             self.certificate = None
-        if self.certificate is None:
             try:
-                if self._proved(self._near, self.stages):
-                    status = Status.VERIFIED
-            except OutOfCalls:
-                pass
+                with suppress(OutOfCalls):
+                    status = Status.VERIFIED if self._proved(self._near, self.stages) else status
             except tuple(ENDINGS) as ending:
                 status = ENDINGS[type(ending)]
         return Answer(x, status, self.certificate)
@@ -233,10 +234,7 @@ class ProxTerm(Reduction):
         self.stop.x = x
         claim = self._claim([], 0)
         if claim is None:
-            raise InputError(
-                f"no gradient could be had within {self.request.delta:g} of x; raise max_calls or "
-                "delta."
-            )
+            raise no_gradient(self.request.delta)
         self._judge.look(x, heaviest(claim))
         return claim
 
@@ -380,9 +378,8 @@ class ProxTerm(Reduction):
         if tilted is None:
             return None
         own = {y.tobytes(): g for y, g in zip(points, gradients)}
-        kept: Matrix = np.array(
-            [own.get(y.tobytes(), g - v) for y, g in zip(tilted.points, tilted.gradients)]
-        )
+        pairs = zip(tilted.points, tilted.gradients)
+        kept = np.array([own.get(y.tobytes(), g - v) for y, g in pairs])
         return PlusCertificate.from_tilted(tilted, kept, v, term, request.delta)
 
     def _asked(
@@ -394,11 +391,8 @@ class ProxTerm(Reduction):
         gradients: list[Vector] = []
         for place in (self.best, *near):
             y = uniform_in_ball(rng, place, JITTER * delta)
-            if distance_upper(y, self.best) > delta:
-                continue
-            try:
-                gradients.append(self.f.gradient(y))
-                points.append(y)
-            except KinkError:
-                continue
+            if distance_upper(y, self.best) <= delta:
+                with suppress(KinkError):
+                    gradients.append(self.f.gradient(y))
+                    points.append(y)
         return points, gradients

@@ -157,12 +157,17 @@ class Stronger(Reduction):
         run = self.run.aimed(*self._aims[stage], stage)
         return self.weaker(replace(run, options=replace(run.options, go_on=False)))
 
-    def stage(self, x: Vector, stage: int) -> Vector | Answer:
+    def _weaker_answer(self, x: Vector, stage: int) -> Answer:
+        """Search for the weaker claim; what is verified of it is remembered."""
         search = self._at(stage)
         answer = self._last = search.search(x)
         settled = search.invert(answer)
         if settled.status is Status.VERIFIED:
             self._verified = settled
+        return answer
+
+    def stage(self, x: Vector, stage: int) -> Vector | Answer:
+        answer = self._weaker_answer(x, stage)
         hint = answer.certificate if self.problem.feasible(answer.x) else None
         if hint is not None and not self.stop.by:
             found = self._strengthened(hint, answer)
@@ -227,12 +232,8 @@ class Stronger(Reduction):
             if hint is None:
                 break
             found = self.strengthen(self.problem, hint, self.request, self.run.deadline)
-            note, proof = found.note, found.certificate
-            if (
-                proof is not None
-                and not found.degenerate
-                and (best is None or proof.eps < best.eps)
-            ):
+            note, proof = found.note, None if found.degenerate else found.certificate
+            if proof is not None and (best is None or proof.eps < best.eps):
                 best = proof
             if best is not None and best.eps <= self.request.eps:
                 break

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -108,10 +109,8 @@ class ValuesOnly(Reduction):
         confidence = getattr(solver, "confidence", CONFIDENCE)
         self._how = Statistics(confidence, request, self.box, run.workers, run.meta)
         assert problem.stencil is not None
-        self._stencil = problem.stencil
-        self._differences = Differences(
-            self.values, self._stencil, run.workers, exact=run.options.exact
-        )
+        self._stencil, exact = problem.stencil, run.options.exact
+        self._differences = Differences(self.values, self._stencil, run.workers, exact=exact)
         self._eps = getattr(solver, "search_eps", None) or 0.5 * request.eps
         self._last: Answer | None = None
 
@@ -145,9 +144,7 @@ class ValuesOnly(Reduction):
         return found.x if found.status in _FINER and not last else found
 
     def ended(self, x: Vector, status: Status) -> Answer:
-        if self._last is None:
-            return Answer(x, status)
-        return replace(self._last, status=status)
+        return replace(self._last or Answer(x, status), status=status)
 
     def _verdict(self, certificate: ValuesCertificate | None, x: Vector, ended: Status) -> Status:
         met = certificate is not None and certificate.eps <= self.request.eps
@@ -178,7 +175,7 @@ class ValuesOnly(Reduction):
             oracle.patience = (SOON if x.size <= FEW else LATER) * (x.size + 1)
             if not self._hopeless:
                 oracle.patience = max(AT_LEAST, oracle.patience)
-        judge = _Reasked(Judge(oracle, target, self.run.meta, False))
+        judge = partial(_reasked, Judge(oracle, target, self.run.meta, False))
         outcome = self.run.solve(oracle, x, target, judge)
         state, evidence = outcome.state, outcome.certificate
         if evidence is None:
@@ -201,10 +198,9 @@ class ValuesOnly(Reduction):
             return True
         try:
             source = self._claim(evidence)[0]
-            seen = pilot_length(source, found.x, self._how)
+            return pilot_length(source, found.x, self._how) > self.request.eps
         except OutOfCalls:
             return True
-        return seen > self.request.eps
 
     def _evolved(self, start: Vector, found: Answer) -> Answer:
         """Go on by ranks of values where differences of them say no more."""
@@ -219,14 +215,11 @@ class ValuesOnly(Reduction):
         def inside(points: Matrix) -> Matrix:
             return self.box.clip(np.array([self.box.reflect(z) for z in points]))
 
-        def late() -> bool:
-            return self.run.late
-
-        place = x
+        how, place = (noise, seed, lambda: self.run.late), x
         if x.size <= MOST_CLOSED_IN:
-            place = close_in(values_at, inside, place, CLOSE * travelled, noise, seed, late)
+            place = close_in(values_at, inside, place, CLOSE * travelled, *how)
         doublings = DOUBLINGS if self._hopeless else 0
-        place = evolve(values_at, inside, place, SPREAD * travelled, noise, seed, late, doublings)
+        place = evolve(values_at, inside, place, SPREAD * travelled, *how, doublings)
         fun = self._value(place)
         assert found.fun is not None
         return replace(found, x=place, fun=fun) if fun <= found.fun + noise else found
@@ -238,8 +231,9 @@ class ValuesOnly(Reduction):
         run = replace(self.run, problem=problem, request=target, options=options)
         found = Penalty(run).search(x)
         hint = found.certificate if isinstance(found.certificate, KKTCertificate) else None
-        infeasible = found.status is Status.INFEASIBLE and hint is not None
-        found.certificate = self._of_violation(hint) if infeasible and hint is not None else None
+        found.certificate = None
+        if found.status is Status.INFEASIBLE and hint is not None:
+            found.certificate = self._of_violation(hint)
         found.fun = self._value(found.x)
         if found.status is Status.NOT_DETERMINISTIC:
             # Differences, next to a smooth minimum: better ones next time.
@@ -252,10 +246,8 @@ class ValuesOnly(Reduction):
         violation = ValueOracle(Violation(self.system, hint.x))
         counted = CountedOracle(violation, int(max(1, self.values.limit - self.values.calls)))
         self._how = replace(self._how, attempt=self._how.attempt + 1)
-        most, used = 1.0 - self._reach / self.request.delta, hint.weights > 0
-        places = places_around(
-            hint.x, hint.points[used], hint.weights[used], self.request.delta, self.box, most
-        )
+        most, delta = 1.0 - self._reach / self.request.delta, self.request.delta
+        places = places_around(hint.x, hint.points, hint.weights, delta, self.box, most)
         request = replace(self.request, lipschitz=None)
         meta = {**self.run.meta, "function": Violation.title}
         with suppress(OutOfCalls):
@@ -400,14 +392,9 @@ class _Translated(Standing):
         return found
 
 
-class _Reasked:
-    """Differences are taken again at displaced points, in another basis, and no more."""
-
-    def __init__(self, judge: Judge) -> None:
-        self.judge = judge
-
-    def __call__(self, evidence: Evidence) -> tuple[Any, Any]:
-        found, fresh = self.judge.asked_again(evidence)
-        if found is None:
-            return None, fresh
-        return replace(found, weights=min_norm_weights(found.gradients)), None
+def _reasked(judge: Judge, evidence: Evidence) -> tuple[Any, Any]:
+    """Take differences again at displaced points, in another basis, and no more."""
+    found, fresh = judge.asked_again(evidence)
+    if found is None:
+        return None, fresh
+    return replace(found, weights=min_norm_weights(found.gradients)), None

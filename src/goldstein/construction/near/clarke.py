@@ -132,15 +132,11 @@ def _span_test(model: _ProvenModel, dim: int) -> SpanTest:
         if mid == 0 and rad == 0:
             continue
         groups[0 if abs(mid) <= rad else (1 if mid > 0 else -1)].append(row)
-    plus, minus, whole = (
-        _rank(rows, dim) for rows in (groups[1], groups[-1], groups[1] + groups[-1])
-    )
+    some = (groups[1], groups[-1], groups[1] + groups[-1])
+    dense = ([[row.get(k, Fraction(0)) for k in range(dim)] for row in rows] for rows in some)
+    plus, minus, whole = map(exact_rank, dense)
     undecided = len(groups[0])
     return SpanTest(not undecided and whole == plus + minus, whole, plus, minus, undecided)
-
-
-def _rank(rows: list[Row], dim: int) -> int:
-    return exact_rank([[row.get(k, Fraction(0)) for k in range(dim)] for row in rows])
 
 
 def clarke_distance(fun: Expression, point: Sequence[Any], *, seed: int = 0) -> ClarkeDistance:
@@ -176,10 +172,7 @@ def clarke_distance(fun: Expression, point: Sequence[Any], *, seed: int = 0) -> 
     shares = box_shares(local)
     nearest = local.base + shares @ local.terms
     lower = _box_lower(model, nearest)
-    if test.holds:
-        upper = _box_upper(model, shares)
-    else:
-        upper = _shown(fun, form, here, local, seed)
+    upper = _box_upper(model, shares) if test.holds else _shown(fun, form, here, local, seed)
     return ClarkeDistance(lower, upper, test)
 
 

@@ -25,7 +25,7 @@ from goldstein.checker.enclosed.part import Part
 from goldstein.checker.exact import Exact
 from goldstein.checker.nodes import Max, Order, Piecewise
 from goldstein.checker.sides import Point
-from goldstein.construction.near.flats import TINY, stationary, tied_entries
+from goldstein.construction.near.flats import TINY, orthonormal, stationary, tied_entries
 from goldstein.construction.near.kinks import Kinks
 from goldstein.errors import GoldsteinError, OutOfBudget
 from goldstein.numerics.budget import Budget
@@ -167,12 +167,9 @@ class CurvedKinks:
 
     def gaps(self, surfaces: list[Surface], y: Vector) -> Vector:
         """Return how far the combinations are from their levels."""
-        return np.array(
-            [
-                sum(c * self.form.argument(s.k, y)[i] for i, c in s.terms) - float(s.level)
-                for s in surfaces
-            ]
-        )
+        u = self.form.argument
+        gaps = [sum(c * u(s.k, y)[i] for i, c in s.terms) - float(s.level) for s in surfaces]
+        return np.array(gaps)
 
     def slopes(self, surfaces: list[Surface], y: Vector) -> Matrix:
         """Return the derivatives of the gaps, row by row."""
@@ -202,18 +199,8 @@ class CurvedKinks:
 
     def independent(self, surfaces: list[Surface], y: Vector) -> list[Surface]:
         """Leave out surfaces whose slopes depend on those of the others, later ones first."""
-        basis: list[Vector] = []
-        kept = []
-        for surface, row in zip(surfaces, self.slopes(surfaces, y)):
-            length = float(np.linalg.norm(row))
-            rest = row / length if 0.0 < length < np.inf else np.zeros_like(row)
-            for e in basis + basis:
-                rest = rest - (e @ rest) * e
-            size = float(np.linalg.norm(rest))
-            if size > 1e-8:
-                basis.append(rest / size)
-                kept.append(surface)
-        return kept
+        kept, _ = orthonormal(self.slopes(surfaces, y), range(len(surfaces)), self.budget)
+        return [surfaces[i] for i in kept]
 
     def settled(self, surfaces: list[Surface], y: Vector, radius: float) -> Vector:
         """Return a stationary point of the function along the surfaces, if there is one nearby."""
@@ -236,8 +223,7 @@ class CurvedKinks:
         slopes = self.slopes(surfaces, at)
         # Off the surfaces' own slopes all pieces have the same gradient.
         rest = gradient - slopes.T @ np.linalg.lstsq(slopes.T, gradient, rcond=None)[0]
-        answer: Vector = tangent.T @ rest
-        return answer
+        return tangent.T @ rest
 
     # --- rationals -------------------------------------------------------------------------------
 
@@ -245,21 +231,12 @@ class CurvedKinks:
         """Yield rational points on all surfaces, next to y."""
         for limit in SIMPLE:
             simple = [Fraction(v).limit_denominator(limit) for v in y.tolist()]
-            if self._lies_on(surfaces, simple):
+            if self._solved(surfaces, simple, []) is not None:
                 yield simple
         for columns in self._choices(surfaces, y):
             solved = self._solved(surfaces, [Fraction(v) for v in y.tolist()], columns)
             if solved is not None:
                 yield solved
-
-    def _lies_on(self, surfaces: list[Surface], point: list[Fraction]) -> bool:
-        try:
-            here = self._examined(point)
-            return not any(self._exactly_at(here, s)[0] for s in surfaces)
-        except OutOfBudget:
-            raise
-        except GoldsteinError:
-            return False
 
     def _examined(self, point: list[Fraction]) -> Point:
         """Examine a point, if there is time for exact arithmetic with its digits."""
@@ -303,8 +280,8 @@ class CurvedKinks:
             for _ in range(EXACT_STEPS):
                 here = self._examined(point)
                 gaps, slopes = zip(*(self._exactly_at(here, s) for s in surfaces))
-                if not any(gaps):
-                    return point
+                if not (any(gaps) and columns):
+                    return None if any(gaps) else point
                 self.budget.spend(len(surfaces))
                 rows = [[slope.get(k, Fraction(0)) for k in columns] for slope in slopes]
                 start = [point[k] for k in columns]

@@ -31,14 +31,19 @@ class Evidence:
     weights: Vector
     eps: float
 
+    @classmethod
+    def of(cls, directions: list[Vector], weights: Vector, shortest: Vector) -> Evidence:
+        """Return the directions that have weight."""
+        used = np.flatnonzero(weights > 0)
+        return cls(np.array(directions)[used], weights[used], float(np.linalg.norm(shortest)))
+
 
 def box_shares(model: LocalModel) -> Vector:
     """Return the shares in [0, 1] that make `base + shares @ terms` shortest."""
     terms = model.terms
     if not np.any(terms):
         return np.zeros(len(terms))
-    answer: Vector = lsq_linear(terms.T, -model.base, bounds=(0.0, 1.0), method="bvls").x
-    return answer
+    return np.asarray(lsq_linear(terms.T, -model.base, bounds=(0.0, 1.0), method="bvls").x)
 
 
 def generic_evidence(
@@ -91,8 +96,7 @@ def generic_evidence(
         weights, shortest = hull.solve()
         if float(np.linalg.norm(shortest)) > length * (1.0 - 1e-6):
             break
-    used = np.flatnonzero(weights > 0)
-    return Evidence(np.array(usable)[used], weights[used], float(np.linalg.norm(shortest)))
+    return Evidence.of(usable, weights, shortest)
 
 
 def _against(shortest: Vector, rng: np.random.Generator) -> Iterator[Vector]:
@@ -173,20 +177,15 @@ class _Pool:
         gradients = self.model.base + np.array(self._sides, dtype=float) @ self.model.terms
         weights = min_norm_weights(gradients)
         self.shortest = weights @ gradients
-        used = np.flatnonzero(weights > 0)
-        return Evidence(
-            np.array(self.directions)[used], weights[used], float(np.linalg.norm(self.shortest))
-        )
+        return Evidence.of(self.directions, weights, self.shortest)
 
 
 def _threshold_directions(model: LocalModel, shares: Vector) -> Matrix:
     """Directions whose sides are the level sets of the shares: they average to the shares."""
     levels = np.unique(np.concatenate([[0.0], shares[(shares > 1e-9) & (shares < 1 - 1e-9)]]))
     sides = np.array([np.where(shares > t + 1e-12, 1.0, -1.0) for t in levels])
-    answer: Matrix = np.linalg.lstsq(
-        model.rows, (sides * np.linalg.norm(model.rows, axis=1)).T, rcond=None
-    )[0].T
-    return answer
+    rates = sides * np.linalg.norm(model.rows, axis=1)
+    return np.linalg.lstsq(model.rows, rates.T, rcond=None)[0].T
 
 
 def _descent_directions(
@@ -199,5 +198,4 @@ def _descent_directions(
     noise = rng.standard_normal((12, aim.size)) / np.sqrt(aim.size)
     aims = [aim + scale * size * e for e, scale in zip(noise, np.geomspace(1e-9, 1.0, 12))]
     mixed = [best.weights @ best.directions + size * 1e-3 * e for e in noise[:2]]
-    answer: Matrix = np.array([*aims, *mixed])
-    return answer
+    return np.array([*aims, *mixed])

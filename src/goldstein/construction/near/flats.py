@@ -7,7 +7,7 @@ Everything here is search in float64 and may be wrong; `NearCertificate.prove` d
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
@@ -164,11 +164,8 @@ class KinkTable:
     def lengths(self) -> NDArray[np.float64]:
         """Upper bounds of the lengths of the rows, in the order of `sides`."""
         bounds: list[Any] = []
-        for k, node in enumerate(self.form.nodes):
-            if self.form.program.affine[k]:
-                bounds.append(_lengths(node, [bounds[a] for a in node.of]))
-            else:
-                bounds.append(None)
+        for node, affine in zip(self.form.nodes, self.form.program.affine):
+            bounds.append(_lengths(node, [bounds[a] for a in node.of]) if affine else None)
         nodes, levels = self.form.nodes, self.form.levels
         parts = [np.tile(bounds[nodes[k].of[0]], len(levels(k))) for k in self._scalar]
         return np.concatenate(parts) if parts else np.zeros(0)
@@ -244,8 +241,7 @@ def _lengths(node: Node, inner: list[Vector]) -> Vector:
             found = (abs(node.matrix) @ inner[0].reshape(-1, node.columns)).ravel()
         return found * (1.0 + 2.0**-40) / (1.0 if node.divisor is None else np.abs(node.divisor))
     factor = abs(nearest_float(node.pieces[0][1])) if isinstance(node, Piecewise) else 1.0
-    total: Vector = factor * np.sum(inner, axis=0) * (1.0 + 2.0**-40)
-    return total
+    return np.asarray(factor * np.sum(inner, axis=0) * (1.0 + 2.0**-40))
 
 
 def _difference(a: Row, b: Row) -> Row:
@@ -286,13 +282,11 @@ class Flat:
         """An orthonormal basis of its directions, as columns."""
         if not self.equations:
             return np.eye(self.dim)
-        basis: Matrix = qr(self._normals.T)[0][:, len(self.equations) :]
-        return basis
+        return np.asarray(qr(self._normals.T)[0][:, len(self.equations) :])
 
     def along(self, vector: Vector) -> Vector:
         """Return the part of a vector along the flat."""
-        answer: Vector = vector - self._normals.T @ (self._normals @ vector)
-        return answer
+        return vector - self._normals.T @ (self._normals @ vector)
 
     def project(self, point: Vector) -> Vector:
         """Return the nearest point of the flat, in float64."""
@@ -301,8 +295,7 @@ class Flat:
         # A row is a combination of the normals up to its own.
         triangle = self.rows @ self._normals.T
         residual = self.rows @ point - self.levels
-        answer: Vector = point - self._normals.T @ solve_triangular(triangle, residual, lower=True)
-        return answer
+        return point - self._normals.T @ solve_triangular(triangle, residual, lower=True)
 
     def project_exactly(
         self, point: Vector | list[Fraction], reach: float, budget: Budget
@@ -322,22 +315,24 @@ class Flat:
 def _independent(
     rows: Matrix, levels: Vector, base: Vector, budget: Budget
 ) -> tuple[list[int], Matrix]:
-    """Choose independent rows, those nearest to the base point first (Gram-Schmidt).
-
-    Returns
-    -------
-    (list of int, ndarray)
-        The rows, and as many orthonormal vectors that span them one after the other.
-    """
+    """Choose independent rows, those nearest to the base point first (Gram-Schmidt)."""
     lengths = np.linalg.norm(rows, axis=1)
     usable = np.flatnonzero((lengths > 0) & np.isfinite(lengths) & np.isfinite(levels))
     gaps = np.abs(rows[usable] @ base - levels[usable]) / lengths[usable]
+    return orthonormal(rows, usable[np.argsort(gaps, kind="stable")].tolist(), budget)
+
+
+def orthonormal(rows: Matrix, order: Iterable[int], budget: Budget) -> tuple[list[int], Matrix]:
+    """Return rows that do not depend on those before them, and vectors that span them in turn."""
+    lengths = np.linalg.norm(rows, axis=1)
     basis = np.zeros((min(rows.shape), rows.shape[1]))
     kept: list[int] = []
-    for i in usable[np.argsort(gaps, kind="stable")].tolist():
+    for i in order:
         if len(kept) == len(basis):
             break
         budget.require(0.0)
+        if not 0.0 < lengths[i] < np.inf:
+            continue
         known = basis[: len(kept)]
         unit = rows[i] / lengths[i]
         rest = unit - known.T @ (known @ unit)

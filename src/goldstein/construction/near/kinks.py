@@ -21,7 +21,7 @@ from goldstein.calculus.rows import Row, affine_row
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.nodes import Piecewise
 from goldstein.checker.rationals import nearest_float, to_fractions
-from goldstein.checker.sides import Numbers, Point, Side, point_at
+from goldstein.checker.sides import Numbers, Point, Program, Side, point_at
 from goldstein.errors import NotCertifiableError
 
 
@@ -52,8 +52,8 @@ class Kinks:
     [0]
     """
 
-    def __init__(self, fun: Expression) -> None:
-        self.program = fun.program()
+    def __init__(self, fun: Expression | Program) -> None:
+        self.program = fun if isinstance(fun, Program) else fun.program()
         self.nodes, self.dim = self.program.nodes, self.program.dim
         self.evaluation = Evaluation(self.nodes)
         self.places = [k for k, node in enumerate(self.nodes) if has_kinks(node)]
@@ -181,15 +181,12 @@ def local_model(form: Kinks, point: Point) -> LocalModel:
     kinks, rows = [kink for kink, moves in zip(kinks, moving) if moves], rows[moving]
     g = form.evaluation.cotangents(form.tape(floats(point.y)), point.pieces)
     outer = np.array([g[form.evaluation.at[k].start + i] for k, i, _ in kinks], dtype=float)
-    model = LocalModel(g[: form.dim], kinks, rows, outer * _jumps(form, kinks))
+    nodes: Any = form.nodes
+    jumps = np.array([nearest_float(nodes[k].jumps[t]) for k, _, t in kinks], dtype=float)
+    model = LocalModel(g[: form.dim], kinks, rows, outer * jumps)
     if not all(np.isfinite(part).all() for part in (model.base, model.rows, model.slopes)):
         raise NotCertifiableError("the derivatives at this point overflow; rescale the data.")
     return model
-
-
-def _jumps(form: Kinks, kinks: Sequence[Kink]) -> Vector:
-    nodes: Any = form.nodes
-    return np.array([nearest_float(nodes[k].jumps[t]) for k, _, t in kinks], dtype=float)
 
 
 def floats(y: Any) -> Vector:

@@ -8,29 +8,29 @@ the weights of the penalty. Everything here is search; the check decides.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.calculus.atoms import relu
-from goldstein.calculus.expression import Expression, Variable
-from goldstein.calculus.operators import linear, sum_entries
+from goldstein.calculus.evaluation import Evaluation
+from goldstein.calculus.expression import Expression
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near import Attempt, NearCertificate, prove_near_kkt, separating
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.box import best_normal
 from goldstein.checker.constrained.near import ExactProblem, Limit, as_rationals, exact_problem
+from goldstein.checker.minimum.feasible import Feasible
 from goldstein.checker.rationals import nearest_float
 from goldstein.checker.sides import Program, point_at
 from goldstein.construction.near.pivot import MAX_WORK, search_near
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.hull_problems import conic_weights
-from goldstein.oracles.problem import Problem, System
+from goldstein.oracles.problem import Problem
 from goldstein.solvers import Request
 
 #: How often the weights of the penalty are raised where a pivot violates a constraint, and by what.
@@ -57,81 +57,47 @@ def search_near_kkt(
     deadline : float
         When to stop, as `time.perf_counter()` tells the time.
     """
-    system, eps = limits.constraints, request.eps
-    program = fun.program()
-    problem = exact_problem(hint.x, limits.box, system, separating)
-    penalty = _Penalty(fun, problem, system, hint)
+    program, eps = fun.program(), request.eps
+    problem = exact_problem(hint.x, limits.box, limits.constraints, separating)
+    penalty = _Penalty(program, problem, hint, request.delta)
     for _ in range(1 + RAISES):
-        whole, budget = penalty.expression(), Budget(deadline, MAX_WORK)
+        whole, budget = penalty.function(), Budget(deadline, MAX_WORK)
         found = search_near(whole, penalty.hint(whole), request.delta, eps, request.seed, budget)
         if found.certificate is None:
             return found
         violated = _violated(problem, found.certificate.exact_pivot)
         if not violated:
             return _proved(program, problem, hint, found.certificate, eps)
-        penalty.rho[violated] *= RAISE
+        penalty.weights[violated] *= RAISE
     name = problem.system.name(violated[0])
     return Attempt(None, f"not proved: {name} is violated at the pivots that were found")
 
 
 class _Penalty:
-    """P as an expression: f, and what bounds and constraints are violated by, with weights."""
+    """P as a program: f, and what bounds and constraints are violated by, with weights."""
 
     def __init__(
-        self, fun: Expression, problem: ExactProblem, system: System, hint: KKTCertificate
+        self, program: Program, problem: ExactProblem, hint: KKTCertificate, delta: float
     ) -> None:
-        self.problem, self.system, self.known = problem, system, hint
-        self._variable = Variable(hint.x.size)
-        self._objective = fun.over(self._variable)
+        self.program, self.problem, self.known = program, problem, hint
         steep = float(np.linalg.norm(hint.gradients, axis=1).max()) or 1.0
         used = np.flatnonzero(hint.constraint_weights)
         lengths = np.linalg.norm(hint.constraint_gradients[used], axis=1)
         short = float(lengths[lengths > 0].min(initial=1.0))
-        # Larger than the multipliers, so that no limit is worth crossing; powers of two, so that
-        # rationals stay short.
-        self.rho = _power_of_two(4.0 * (np.abs(hint.multipliers) + steep / max(short, 1e-6)))
         slope = steep + float(np.abs(hint.constraint_weights[used]) @ lengths)
-        self._wall = float(_power_of_two(np.array([4.0 * slope]))[0])
+        # Larger than the multipliers, so that no limit is worth crossing; powers of two, so that
+        # rationals stay short. Bounds that no pivot can reach are left out.
+        rho = np.abs(hint.multipliers) + steep / max(short, 1e-6)
+        gaps = np.minimum(hint.x - problem.box.lower, problem.box.upper - hint.x)
+        wall = np.where(gaps <= 2.0 * delta, slope, 0.0)
+        found = 2.0 ** np.ceil(np.log2(np.maximum(4.0 * np.append(rho, wall), 2.0**-40)))
+        self.weights: Vector = np.where(np.append(rho, wall) > 0.0, found, 0.0)
 
-    def expression(self) -> Expression:
-        """Return P over a variable of its own."""
-        x, total = self._variable, self._objective
-        system, box = self.system, self.problem.box
-        at = 0
-        for group in system.groups:
-            which = np.arange(at, at + group.size)
-            at += group.size
-            if group.linear:
-                pieces = [linear(np.array(group.parts), x)]
-                members = [which]
-            else:
-                pieces = [part.over(x) for part in group.parts]
-                members = [which[k : k + 1] for k in range(group.size)]
-            for piece, rows in zip(pieces, members):
-                total = total + self._beyond(piece, rows, system.lower, system.upper, self.rho)
-        wall = np.full(x.size, self._wall)
-        whole: Expression = total + self._beyond(x, np.arange(x.size), box.lower, box.upper, wall)
-        return whole
+    def function(self) -> Program:
+        """Return P."""
+        return Feasible(self.program, self.problem, self.weights).program
 
-    @staticmethod
-    def _beyond(
-        u: Expression, rows: NDArray[np.intp], lower: Vector, upper: Vector, weights: Vector
-    ) -> Any:
-        """Return the weighted sum of what `u` exceeds its limits by; 0 where there are none."""
-        total: Any = 0.0
-        for sign, limits in ((1.0, upper), (-1.0, lower)):
-            there = np.flatnonzero(np.isfinite(limits[rows]))
-            if not there.size:
-                continue
-            places = rows[there]
-            if u.shape == ():
-                total = total + relu(sign * (u - float(limits[places[0]]))) * weights[places[0]]
-            else:
-                beyond = relu(sign * (u[there] - limits[places]))
-                total = total + sum_entries(beyond * weights[places])
-        return total
-
-    def hint(self, expression: Expression) -> GoldsteinCertificate:
+    def hint(self, whole: Program) -> GoldsteinCertificate:
         """Return points around x on both sides of the kinks of P that matter, as evidence.
 
         The points of a KKT certificate stay inside the bounds: each gets a mirror image beyond the
@@ -146,17 +112,12 @@ class _Penalty:
             places, shares = np.concatenate([places, mirrored]), np.concatenate([shares, shares])
         # Witnesses that a limit is reached carry no weight, but they straddle it.
         shares = np.maximum(shares, 1e-3 * shares.max())
-        found = expression.evaluation
+        found = Evaluation(whole.nodes)
         gradients = [found.gradient(found.tape(y)) for y in places]
         return GoldsteinCertificate(
             x=known.x, delta=known.delta, eps=known.eps, points=places,
             gradients=np.array(gradients), weights=shares / shares.sum(),
         )  # fmt: skip
-
-
-def _power_of_two(values: Vector) -> Vector:
-    found: Vector = 2.0 ** np.ceil(np.log2(np.maximum(values, 2.0**-40)))
-    return found
 
 
 def _violated(problem: ExactProblem, pivot: Sequence[Fraction]) -> list[int]:
@@ -209,20 +170,14 @@ def _at_limits(
     for i, part in enumerate(problem.parts):
         here = point_at(part, pivot)
         value, high = here.between()
-        signs = [
-            sign
-            for sign, limit in ((1.0, system.upper[i]), (-1.0, system.lower[i]))
-            if value == high == float(limit)
-        ]
-        for direction in directions[:1] if part.affine[-1] else directions:
-            try:
-                limits = as_rationals(here.limits(direction[None])) if signs else []
-                gradient = _floats(limits)[0] if signs else None
-            except NotCertifiableError:  # along it the constraint stays on a kink
-                continue
-            if gradient is not None and gradient.any():
-                for sign in signs:
-                    yield i, sign, direction, sign * gradient
+        sides = ((1.0, system.upper[i]), (-1.0, system.lower[i]))
+        signs = [sign for sign, limit in sides if value == high == float(limit)]
+        some = directions[: 1 if part.affine[-1] else None] if signs else ()
+        for direction in some:
+            with suppress(NotCertifiableError):  # along it the constraint stays on a kink
+                gradient = _floats(as_rationals(here.limits(direction[None])))[0]
+                if gradient.any():
+                    yield from ((i, sign, direction, sign * gradient) for sign in signs)
 
 
 def _combined(

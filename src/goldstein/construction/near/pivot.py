@@ -22,7 +22,7 @@ from goldstein.certificates.near import Attempt, NearCertificate
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rationals import nearest_float, to_fractions
 from goldstein.checker.rounding import distance_upper
-from goldstein.checker.sides import Point
+from goldstein.checker.sides import Point, Program
 from goldstein.construction.near.curved_kinks import CurvedKinks, Surface
 from goldstein.construction.near.evidence import Evidence, additive_evidence, generic_evidence
 from goldstein.construction.near.flats import (
@@ -60,8 +60,8 @@ class PivotSearch:
     """Candidates for a pivot, the most promising first."""
 
     def __init__(
-        self, fun: Expression, certificate: GoldsteinCertificate, delta: float, eps: float,
-        budget: Budget,
+        self, fun: Expression | Program, certificate: GoldsteinCertificate, delta: float,
+        eps: float, budget: Budget,
     ) -> None:  # fmt: skip
         self.delta, self.eps, self.budget = float(delta), float(eps), budget
         self.form = Kinks(fun)
@@ -86,16 +86,13 @@ class PivotSearch:
         """Yield flats, and points of them within delta of x."""
         for equations, base in self._starts():
             for flat, point in self._exchanged(equations, base):
-                key = (tuple(sorted(e.key for e in flat.equations)), point.round(12).tobytes())
-                if key not in self._tried:
-                    self._tried.add(key)
+                if self._new(tuple(sorted(e.key for e in flat.equations)), point):
                     yield flat, point
 
     def curved_points(self) -> Iterator[tuple[list[Surface], Vector]]:
         """Yield points within delta of x where curved kinks meet, in float64."""
         if not self.curved.are_there:
             return
-        tried = set()
         for surfaces, base in self._curved_starts():
             self.budget.spend()
             kept = self.curved.independent(surfaces, base)
@@ -105,12 +102,15 @@ class PivotSearch:
             settled = self.curved.settled(kept, point, self.delta)
             halfway = self.curved.meeting(kept, 0.5 * (point + settled))
             for place in (settled, point, halfway):
-                if place is None or not self._inside(place):
-                    continue
-                key = (frozenset(kept), place.round(12).tobytes())
-                if key not in tried:
-                    tried.add(key)
+                if place is not None and self._inside(place) and self._new(frozenset(kept), place):
                     yield kept, place
+
+    def _new(self, kinks: Any, point: Vector) -> bool:
+        """Whether a point of some kinks was not proposed before; it is now."""
+        key = kinks, point.round(12).tobytes()
+        new = key not in self._tried
+        self._tried.add(key)
+        return new
 
     def _curved_starts(self) -> Iterator[tuple[list[Surface], Vector]]:
         straddled = self.curved.between(self.points)
@@ -132,13 +132,11 @@ class PivotSearch:
 
     def slope_along(self, flat: Flat, point: Vector, pieces: Pieces, z: Vector) -> Vector:
         """Return the gradient of given pieces in the coordinates of a flat, at a moved point."""
-        tangent = flat.tangent
-        answer: Vector = tangent.T @ self.gradient(point + tangent @ z, pieces)
-        return answer
+        return flat.tangent.T @ self.gradient(point + flat.tangent @ z, pieces)
 
     def _starts(self) -> Iterator[tuple[list[Equation], Vector]]:
         above, below, _, _ = self._evidence_sides
-        straddled = self._equations(np.flatnonzero(~above & ~below))
+        straddled = self._equations(np.flatnonzero(~above & ~below).tolist())
         straddled += self.table.grouped(self.points)
         for base in (self.mean, self.x):
             yield straddled, base
@@ -159,27 +157,21 @@ class PivotSearch:
             largest = np.maximum(largest, np.abs(gaps))
         return above, below, np.sign(first), largest
 
-    def _equations(self, places: NDArray[np.intp]) -> list[Equation]:
+    def _equations(self, places: list[int]) -> list[Equation]:
         found = []
-        for i in places.tolist():
+        for i in places:
             self.budget.require(0.0)
-            equation = self.table.equation(i)
-            if equation.row:
-                found.append(equation)
-        return found
+            found.append(self.table.equation(i))
+        return [equation for equation in found if equation.row]
 
     def _close(self, base: Vector, radius: float) -> list[Equation]:
         gaps = np.abs(self.table.sides(base))
         # |gap| <= radius |row| needs the row; bounds of the lengths rule out most of them.
         order = np.argsort(gaps, kind="stable")[: 4 * base.size]
         order = order[gaps[order] <= radius * self.table.lengths[order]]
-        close = []
-        for i in order.tolist():
-            for equation in self._equations(np.array([i])):
-                length = math.hypot(*(nearest_float(a) for _, a in equation.row))
-                if gaps[i] <= radius * length:
-                    close.append(equation)
-        return close
+        rows = [(gaps[i], e) for i in order.tolist() for e in self._equations([i])]
+        lengths = [math.hypot(*(nearest_float(a) for _, a in e.row)) for _, e in rows]
+        return [e for (gap, e), length in zip(rows, lengths) if gap <= radius * length]
 
     def _exchanged(self, equations: list[Equation], base: Vector) -> Iterator[tuple[Flat, Vector]]:
         """Walk from flat to flat, adding the kink that is met, until none is."""
@@ -216,7 +208,7 @@ class PivotSearch:
         above, below, first, largest = self._evidence_sides
         scale = 1e-12 * (1.0 + largest)
         wrong = (above | below) & (first * self.table.sides(point) < -scale)
-        found = self._equations(np.flatnonzero(wrong)[: 2 * point.size])
+        found = self._equations(np.flatnonzero(wrong)[: 2 * point.size].tolist())
         found += self.table.grouped(np.vstack([self.points, point]))
         return [e for e in found if e.key not in known]
 
@@ -269,8 +261,7 @@ class PivotSearch:
         if self._hessian is None:
             slope = partial(self.slope_along, Flat([], flat.dim, point), point, pieces)
             self._hessian = curvature(slope, flat.dim, self.delta)
-        answer: Matrix = flat.tangent.T @ self._hessian @ flat.tangent
-        return answer
+        return flat.tangent.T @ self._hessian @ flat.tangent
 
 
 #: Random directions tried at a pivot, beside a few.
@@ -334,8 +325,8 @@ def near_certificate(
 
 
 def search_near(
-    fun: Expression, certificate: GoldsteinCertificate, delta: float, eps: float, seed: int = 0,
-    budget: Budget | None = None,
+    fun: Expression | Program, certificate: GoldsteinCertificate, delta: float, eps: float,
+    seed: int = 0, budget: Budget | None = None,
 ) -> Attempt:  # fmt: skip
     """Search as `near_certificate` does, and say how the search ended.
 
@@ -389,9 +380,7 @@ class _Prover:
             if self.best is not None and not self.search.is_hopeful(flat, point, self.best.eps):
                 continue
             pivot = flat.project_exactly(point, SLACK * self.delta, self.budget)
-            if pivot is None:
-                continue
-            if self._keep(self.prove(pivot)):
+            if pivot is not None and self._keep(self.prove(pivot)):
                 return
 
     def _keep(self, proof: NearCertificate | None) -> bool:
