@@ -71,8 +71,10 @@ class Definition(Facts):
         instance = self.builder(**chosen)
         standard = chosen == self.defaults
         start = np.asarray(instance.x0, dtype=np.float64)
-        best = instance.best_value
-        if best is None and (standard or self.kind == "exact"):
+        best: Any = instance.best
+        if isinstance(best, np.ndarray):
+            best = instance.objective.value(best)
+        elif best is None and (standard or self.kind == "exact"):
             best = self.best(start.size) if callable(self.best) else self.best
         return Problem(
             **{each.name: getattr(self, each.name) for each in fields(Facts)},
