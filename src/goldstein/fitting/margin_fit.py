@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.api import certify, minimize
-from goldstein.api.starts import search_from, uninterrupted
+from goldstein.api import certify
+from goldstein.api.starts import search_from
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.verifying import as_proved
@@ -334,15 +334,11 @@ def _guaranteed_search(
         max_calls = CALLS_WHEN_LARGE
     # A search that ran off to where float64 cannot see the ball is begun again at the origin.
     start = found.v if options.delta >= smallest_delta(found.v) else np.zeros_like(found.v)
-    asked: dict[str, Any] = {
-        "eps": options.eps, "delta": options.delta, "rng": options.seed, "max_calls": max_calls
-    }  # fmt: skip
-    run = minimize(
-        model, start, max_time=options.time_left(begin), checkpoint=options.kept.journal("whole"),
-        **asked,
-    )  # fmt: skip
-    result = uninterrupted(run)
-    return result.certificate or certify(model, result.x, **asked), result.nit
+    result = options.searched(model, start, begin, "whole", max_calls=max_calls)
+    claim = result.certificate
+    if claim is None:
+        claim = certify(model, result.x, max_calls=max_calls, **options.asked)
+    return claim, result.nit
 
 
 def _best_start(problem: MarginProblem, options: Options) -> LocalMinimum:

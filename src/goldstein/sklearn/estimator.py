@@ -11,6 +11,7 @@ import numbers
 import os
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +29,7 @@ from sklearn.utils.validation import (
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
+from goldstein.fitting.fit import Options
 from goldstein.sklearn.chunked import checked_chunks, is_dask_array
 from goldstein.storage.folder import NO_STORE, Folder, Store, described, digest, seed_in
 
@@ -39,11 +41,20 @@ _FREE = ("checkpoint", "max_calls", "max_time", "n_jobs", "random_state", "warm_
 UNEVEN = 100.0
 
 
+@dataclass(eq=False, repr=False)
 class ProvedEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator with certificates; its parameters are the fields of a dataclass."""
 
     #: What every value of a parameter must be; None is allowed where that is the default.
-    _rules: ClassVar[dict[str, Any]] = {}
+    _rules: ClassVar[dict[str, Any]]
+
+    _: KW_ONLY
+    eps: float = 1e-3
+    delta: float = 1e-3
+    certificate: str = "near"
+    max_calls: int | None = None
+    max_time: float | None = None
+    random_state: int | np.random.RandomState | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -93,6 +104,14 @@ class ProvedEstimator(BaseEstimator):  # type: ignore[misc]
                 f"{self.n_features_in_} features as input."
             )
 
+    def _options(self, seed: int, kind: Callable[..., Any] = Options, **more: Any) -> Any:
+        """Return what a fit shall reach and may take."""
+        near = self.certificate == "near"
+        return kind(
+            self.eps, self.delta, seed, max_calls=self.max_calls, max_time=self.max_time, near=near,
+            **more,
+        )  # fmt: skip
+
     def _remember_claims(self, fits: list[Any]) -> None:
         """Keep what was proved of the machines, and the weakest of it; and the parameters."""
         goldstein = [fit.goldstein for fit in fits]
@@ -105,7 +124,7 @@ class ProvedEstimator(BaseEstimator):  # type: ignore[misc]
         every = all(m is not None for m in self.minima_)
         self.minimum_ = max(self.minima_, key=lambda m: m.gap) if every else None
         self.gap_ = None if self.minimum_ is None else self.minimum_.gap
-        remember_parameters(self)
+        self._fitted_with = self.get_params(deep=False)  # `set_params` is about the next fit
 
     def _class_numbers(self, y: NDArray[Any], weights: Vector) -> tuple[NDArray[np.intp], Vector]:
         """Return the numbers of the classes, and the weights times the class weights."""
@@ -123,6 +142,11 @@ def known_classes(y: NDArray[Any]) -> NDArray[Any]:
     if len(classes) < 2:
         raise InputError(f"a classifier needs at least two classes, got one class: {classes[0]}.")
     return classes
+
+
+def winners(scores: Vector) -> NDArray[np.intp]:
+    """Return the numbers of the predicted classes, from one score (of two classes) or one each."""
+    return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
 
 
 def _rule(*limits: tuple[Callable[[float], bool], str]) -> Callable[[str, Any], float]:
@@ -143,6 +167,11 @@ _FINITE = (math.isfinite, "be a finite number")
 positive, finite = _rule(_POSITIVE), _rule(_FINITE)
 nonnegative = _rule(_FINITE, (lambda value: value >= 0.0, "not be negative"))
 fraction = _rule(_POSITIVE, (lambda value: value < 1.0, "be between 0 and 1"))
+
+ProvedEstimator._rules = {
+    **dict.fromkeys(("eps", "delta", "max_time"), positive), "max_calls": 1,
+    "certificate": ("near", "goldstein"),
+}  # fmt: skip
 
 
 def at_least(name: str, value: Any, least: int) -> int:
@@ -323,17 +352,9 @@ def warn_if_uneven(X: Any) -> None:
         )
 
 
-def remember_parameters(estimator: Any) -> None:
-    """Keep what a fit was made with: `set_params` is about the next one."""
-    estimator._fitted_with = estimator.get_params(deep=False)
-
-
 def as_fitted(estimator: Any) -> Any:
     """Return the estimator with the parameters of its fit."""
-    other = copy.copy(estimator)
-    for name, value in estimator._fitted_with.items():
-        setattr(other, name, value)
-    return other
+    return copy.copy(estimator).set_params(**estimator._fitted_with)
 
 
 def warn_if_moved(now: ArrayLike, fitted: ArrayLike) -> None:

@@ -63,24 +63,17 @@ class Caller:
     def _parameters(self) -> Mapping[str, inspect.Parameter]:
         return inspect.signature(self._model.forward).parameters
 
-    def _takes(self, name: str) -> bool:
-        return name in self._parameters or any(
-            p.kind is p.VAR_KEYWORD for p in self._parameters.values()
-        )
-
     def __call__(self, batch: Any) -> tuple[Any, Any]:
         """Return the model's output, and what the loss compares it with."""
         if isinstance(batch, dict):
-            return self._model(**{name: batch[name] for name in batch if self._takes(name)}), batch
+            takes = self._parameters
+            every = any(p.kind is p.VAR_KEYWORD for p in takes.values())
+            return self._model(**{n: batch[n] for n in batch if every or n in takes}), batch
         *inputs, target = batch
-        if len(inputs) > 1:
-            return self._model(*inputs), target
-        (given,) = inputs
+        given = inputs[0] if len(inputs) == 1 else inputs
         if isinstance(given, dict):
             return self._model(**given), target
-        return (
-            self._model(*given) if isinstance(given, tuple | list) else self._model(given)
-        ), target
+        return self._model(*(given if isinstance(given, tuple | list) else [given])), target
 
 
 def _is_table(part: Any) -> bool:

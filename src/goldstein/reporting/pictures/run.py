@@ -51,7 +51,8 @@ def draw_course(ax: Any, history: History, eps: float | None = None) -> None:
     """Draw the bound, and how far f is above its last value, on one logarithmic scale."""
     colours = palette()
     columns = _columns(history)
-    calls, above = columns["calls"], columns["fun"] - _lowest(columns["fun"])
+    lowest = np.min(columns["fun"], where=np.isfinite(columns["fun"]), initial=np.inf)
+    calls, above = columns["calls"], columns["fun"] - lowest
     _line(ax, calls, above, color=colours.point, label="f above its lowest value")
     _line(ax, calls, columns["bound"], color=colours.gradient, label="bound", linestyle="--")
     _target(ax, eps)
@@ -70,7 +71,8 @@ def draw_value(ax: Any, history: History) -> None:
     if finite.size and finite.min() > 0 and finite.max() > 1e3 * finite.min():
         ax.set_yscale("log")
     else:
-        ax.ticklabel_format(axis="y", useOffset=False, style="plain" if _plain(finite) else "sci")
+        plain = 1e-3 <= float(np.abs(finite).max(initial=0.0)) < 1e5
+        ax.ticklabel_format(axis="y", useOffset=False, style="plain" if plain else "sci")
     ax.set_ylabel("f(x)")
 
 
@@ -122,11 +124,6 @@ def _line(ax: Any, across: Any, up: Any, **style: Any) -> None:
     ax.plot(across, up, marker="o" if few else None, markersize=3, **style)
 
 
-def _lowest(values: NDArray[np.float64]) -> float:
-    finite = values[np.isfinite(values)]
-    return float(finite.min()) if finite.size else 0.0
-
-
 def _target(ax: Any, eps: float | None) -> None:
     if eps is None or not eps > 0:
         return
@@ -145,11 +142,6 @@ def _logarithmic(ax: Any) -> None:
         if (np.isfinite(across) & np.isfinite(up) & (up > 0)).any():
             ax.set_yscale("log", nonpositive="mask")
             return
-
-
-def _plain(values: NDArray[np.float64]) -> bool:
-    size = float(np.abs(values).max(initial=0.0))
-    return 1e-3 <= size < 1e5
 
 
 #: A slope nearer to 0 is none.
