@@ -19,13 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import validation
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import (
-    check_array,
-    check_consistent_length,
-    check_random_state,
-    validate_data,
-)
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
@@ -81,9 +76,9 @@ class ProvedEstimator(BaseEstimator):  # type: ignore[misc]
             X, y = checked_chunks(X, y)
             self._check_features(X, reset=reset)
             if y_numeric:
-                y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+                y = validation.check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
             return X, y
-        X, y = validate_data(
+        X, y = validation.validate_data(
             self, X, y, reset=reset, accept_sparse="csr", dtype=np.float64, y_numeric=y_numeric
         )
         return X, np.asarray(y, dtype=np.float64) if y_numeric else y
@@ -93,7 +88,7 @@ class ProvedEstimator(BaseEstimator):  # type: ignore[misc]
         if is_dask_array(X):
             self._check_features(X, reset=False)
             return X
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+        return validation.validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
 
     def _check_features(self, X: Any, *, reset: bool) -> None:
         if reset:
@@ -194,14 +189,14 @@ def checked_sample_weight(sample_weight: Any, n: int) -> Vector:
         return np.ones(n)
     if isinstance(sample_weight, numbers.Real):
         return np.full(n, positive("sample_weight", sample_weight))
-    weights = check_array(
+    weights = validation.check_array(
         sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
     )
     if weights.ndim != 1:
         raise InputError(f"sample_weight must be one number per row, got shape {weights.shape}.")
     if weights.size != n:
         raise InputError(f"sample_weight has {weights.size} entries for {n} rows.")
-    check_consistent_length(weights, np.empty(n))
+    validation.check_consistent_length(weights, np.empty(n))
     if (weights < 0).any() or not weights.any():
         raise InputError("sample_weight must be nonnegative and not all zero.")
     weights = np.asarray(weights, dtype=np.float64)
@@ -274,7 +269,7 @@ def seed_of_fit(estimator: Any) -> int:
         recorded = seed_in(estimator.checkpoint)
     if recorded is not None:
         return recorded
-    return int(check_random_state(estimator.random_state).randint(2**31 - 1))
+    return int(validation.check_random_state(estimator.random_state).randint(2**31 - 1))
 
 
 @contextlib.contextmanager

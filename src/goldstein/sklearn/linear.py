@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
@@ -46,8 +47,8 @@ class Table(NamedTuple):
 class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
     """A linear regressor; a subclass says which function of the coefficients is minimised.
 
-    A subclass has `_prepare` (what the data decide beside the coefficients, kept for `objective`),
-    `_functions` (expressions) and `_starts` (points near their minimisers, untrusted).
+    A subclass has `_prepare` (what the data decide beside the coefficients is kept for `objective`;
+    it returns points near the minimisers, untrusted) and `_functions` (expressions).
     """
 
     #: Whether features are fitted in units of their spread; a penalty means the given ones.
@@ -78,12 +79,11 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
         self._choose_units(X, y)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         table = self._table(X, y, weights)
-        self._prepare(table, np.random.default_rng(seed))
+        starts = self._prepare(table, np.random.default_rng(seed))
         options = self._options(seed, minimum_work=MINIMUM_WORK)
-        functions = self._functions(table)
         fits = [
             whole_fit(options, f, partial(proved, f, at, options))
-            for f, at in zip(functions, self._starts(table))
+            for f, at in zip(self._functions(table), starts)
         ]
         self._store(fits)
         check.warn_unless_reached(self, [fit.goldstein for fit in fits])
@@ -133,13 +133,10 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
             A = np.column_stack([A, np.ones(len(A))])
         return Table(A, y / self.unit_, weights / weights.sum())
 
-    def _prepare(self, table: Table, rng: np.random.Generator) -> None:
-        """Decide what the data decide before the coefficients."""
-
-    def _functions(self, table: Table) -> list[Expression]:
+    def _prepare(self, table: Table, rng: np.random.Generator) -> Iterable[Vector]:
         raise NotImplementedError
 
-    def _starts(self, table: Table) -> list[Vector]:
+    def _functions(self, table: Table) -> list[Expression]:
         raise NotImplementedError
 
     def _store(self, fits: list[Fit]) -> None:

@@ -21,14 +21,8 @@ from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.fitting.fit import Fit, Options, best_start, whole_fit, with_near
+from goldstein.models import networks as models
 from goldstein.models.losses import make_loss
-from goldstein.models.networks import (
-    ReLUNetwork,
-    Weights,
-    network_outputs,
-    relu_one_layer,
-    relu_two_layer,
-)
 from goldstein.oracles import Oracle
 from goldstein.sklearn import estimator as check
 from goldstein.sklearn.chunked import ChunkedNetwork, chunked_outputs, is_dask_array
@@ -197,8 +191,8 @@ class _ReLUNet(ProvedEstimator):
             "weights": weights, "mean": True,
         }  # fmt: skip
         if self.layers == 1:
-            return relu_one_layer(X, target, self.width, **options)
-        return relu_two_layer(X, target, self.width, output_bias=True, **options)
+            return models.relu_one_layer(X, target, self.width, **options)
+        return models.relu_two_layer(X, target, self.width, output_bias=True, **options)
 
     def _train(self, X: Any, target: NDArray[Any], weights: Vector | None) -> None:
         seed = check.seed_of_fit(self)
@@ -261,7 +255,7 @@ class _ReLUNet(ProvedEstimator):
     def _outputs(self, X: Any) -> Vector:
         check_is_fitted(self, "parameters_")
         X = self._checked_inputs(X)
-        weights = Weights(self.hidden_coef_, self.output_coef_, self.output_intercept_)
+        weights = models.Weights(self.hidden_coef_, self.output_coef_, self.output_intercept_)
         return _network_outputs(X, weights)
 
 
@@ -280,8 +274,8 @@ def _rows_of(
     return X[rows], target[rows], None if weights is None else weights[rows]
 
 
-def _network_outputs(X: Any, weights: Weights) -> Vector:
-    return chunked_outputs(X, weights) if is_dask_array(X) else network_outputs(X, *weights)
+def _network_outputs(X: Any, weights: models.Weights) -> Vector:
+    return chunked_outputs(X, weights) if is_dask_array(X) else models.network_outputs(X, *weights)
 
 
 class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
@@ -397,7 +391,7 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
         return float(np.average(check.winners(outputs) == target, weights=weights))
 
 
-Network = ReLUNetwork | ChunkedNetwork
+Network = models.ReLUNetwork | ChunkedNetwork
 
 
 @dataclass(frozen=True)
@@ -417,7 +411,7 @@ class Training(Options):
 class Batches(Oracle):
     """A network's objective with noisy gradients from random batches."""
 
-    def __init__(self, model: ReLUNetwork, batch_size: int) -> None:
+    def __init__(self, model: models.ReLUNetwork, batch_size: int) -> None:
         self.model = model
         self.dim = model.dim
         self.knows_kinks = True
@@ -457,7 +451,7 @@ def _fit(model: Network, training: Training) -> Fit:
 def _train(model: Network, training: Training, x0: Vector, begin: float, name: str) -> Fit:
     watch = None if training.score is None else _Watch(training.score, training.patience, x0)
     oracle: Oracle = model
-    if isinstance(model, ReLUNetwork) and training.solver != "auto":
+    if isinstance(model, models.ReLUNetwork) and training.solver != "auto":
         oracle = Batches(model, training.batch_size)
     result = training.searched(oracle, x0, begin, name, method=training.solver, callback=watch)
     theta, certificate = result.x, result.certificate

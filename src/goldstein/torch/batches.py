@@ -53,15 +53,15 @@ class Caller:
     """Calls a model with the inputs of a batch.
 
     A tensor is passed as it is, a tuple as several arguments, a dict by name; of a batch that is a
-    dict those entries that the model takes.
+    dict those entries that the model takes. `call` is called in place of the model.
     """
 
-    def __init__(self, model: torch.nn.Module) -> None:
-        self._model = model
+    def __init__(self, model: torch.nn.Module, call: Callable[..., Any] | None = None) -> None:
+        self._forward, self._model = model.forward, call or model
 
     @cached_property
     def _parameters(self) -> Mapping[str, inspect.Parameter]:
-        return inspect.signature(self._model.forward).parameters
+        return inspect.signature(self._forward).parameters
 
     def __call__(self, batch: Any) -> tuple[Any, Any]:
         """Return the model's output, and what the loss compares it with."""

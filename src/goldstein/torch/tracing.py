@@ -106,10 +106,8 @@ def _step(node: Any, read: Callable[[Any], Any]) -> Any:
     inside: list[Any] = []
     torch.fx.node.map_aggregate((args, options), inside.append)
     if not any(isinstance(a, Expression | Condition) for a in inside):
-        plain = torch.fx.node.map_aggregate(
-            (args, options), lambda a: torch.as_tensor(a) if isinstance(a, np.ndarray) else a
-        )
-        found = node.target(*plain[0], **plain[1])
+        plain, named = _tensors((args, options))
+        found = node.target(*plain, **named)
         return tuple(map(_numbers, found)) if isinstance(found, tuple | list) else _numbers(found)
     try:
         if name in _MOVERS:
@@ -127,16 +125,20 @@ def _step(node: Any, read: Callable[[Any], Any]) -> Any:
         raise TraceError(f"{name} in the graph of fn: {failure}") from failure
 
 
+def _tensors(args: Any) -> Any:
+    """Return arguments with tensors in place of arrays."""
+    return torch.fx.node.map_aggregate(
+        args, lambda a: torch.as_tensor(a) if isinstance(a, np.ndarray) else a
+    )
+
+
 def _moved(target: Any, args: Any, options: Any) -> Any:
     listed = isinstance(args[0], list | tuple)
     parts = list(args[0]) if listed else [args[0]]
 
     def arrange(places: list[Any]) -> Any:
         tensors = [torch.as_tensor(np.array(p)) for p in places]
-        rest = torch.fx.node.map_aggregate(
-            args[1:], lambda a: torch.as_tensor(a) if isinstance(a, np.ndarray) else a
-        )
-        found = target(tensors if listed else tensors[0], *rest, **options)
+        found = target(tensors if listed else tensors[0], *_tensors(args[1:]), **options)
         many = isinstance(found, tuple | list)
         return [f.numpy() for f in found] if many else found.numpy()
 
