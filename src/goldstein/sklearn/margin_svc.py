@@ -280,7 +280,8 @@ class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row."""
-        return np.asarray(self.classes_[check.winners(self.decision_function(X))])
+        chosen = check.winners(self.decision_function(X))
+        return np.asarray(self.classes_[chosen])
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

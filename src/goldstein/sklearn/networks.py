@@ -376,7 +376,8 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row."""
-        return np.asarray(self.classes_[check.winners(self._outputs(X))])
+        chosen = check.winners(self._outputs(X))
+        return np.asarray(self.classes_[chosen])
 
     def _learn_targets(self, y: NDArray[Any], weights: Vector) -> None:
         self.classes_ = check.known_classes(y)
