@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -185,18 +186,6 @@ def _pnorm(e: Any, u: Any) -> Any:
     return atoms.norm(flat, np.inf if np.isinf(p) else p, e.axis, bool(e.keepdims))
 
 
-def _huber(e: Any, u: Any) -> Any:
-    return atoms.huber(u, float(np.asarray(e.M.value))) * 2.0
-
-
-def _power(e: Any, u: Any) -> Any:
-    return u ** float(e.p.value if hasattr(e.p, "value") else e.p)
-
-
-def _quadratic(e: Any, u: Any, P: Any) -> Any:
-    return u @ (P @ u)
-
-
 _RULES: dict[str, Callable[..., Any]] = {
     "AddExpression": lambda e, *some: sum(some[1:], some[0]),
     "NegExpression": lambda e, u: -u,
@@ -210,31 +199,23 @@ _RULES: dict[str, Callable[..., Any]] = {
     "log1p": lambda e, u: np.log1p(u),
     "entr": lambda e, u: -u * np.log(u),
     "logistic": lambda e, u: atoms.softplus(u),
-    "maximum": lambda e, *some: _pairs(np.maximum, some),
-    "minimum": lambda e, *some: _pairs(np.minimum, some),
+    "maximum": lambda e, *some: reduce(np.maximum, some),
+    "minimum": lambda e, *some: reduce(np.minimum, some),
     "max": lambda e, u: atoms.largest(u, **_axis(e)),
     "min": lambda e, u: atoms.smallest(u, **_axis(e)),
     "norm1": lambda e, u: operators.sum_entries(np.abs(u), **_axis(e)),
     "norm_inf": lambda e, u: atoms.largest(np.abs(u), **_axis(e)),
     "Pnorm": _pnorm,
     "quad_over_lin": lambda e, u, t: operators.sum_entries(atoms.square(u)) / t,
-    "QuadForm": _quadratic,
-    "huber": _huber,
-    "power": _power,
-    "Power": _power,
+    "QuadForm": lambda e, u, P: u @ (P @ u),
+    "huber": lambda e, u: atoms.huber(u, float(np.asarray(e.M.value))) * 2.0,
+    **dict.fromkeys(("power", "Power"), lambda e, u: u ** float(getattr(e.p, "value", e.p))),
     "log_sum_exp": lambda e, u: atoms.log_sum_exp(u, **_axis(e)),
     "sum_largest": lambda e, u: atoms.sum_largest(u, int(e.k)),
     "cumsum": lambda e, u: operators.cumulated(u, e.axis),
     "Trace": lambda e, u: np.trace(u),
     "kl_div": lambda e, a, b: a * (np.log(a) - np.log(b)) - a + b,
 }
-
-
-def _pairs(pair: Any, some: Any) -> Any:
-    found = some[0]
-    for more in some[1:]:
-        found = pair(found, more)
-    return found
 
 
 __all__ = ["Read", "read"]

@@ -53,9 +53,7 @@ def load(path: Any) -> Expression:
     """
     model = path if isinstance(path, onnx.ModelProto) else onnx.load(str(path))
     graph = model.graph
-    known: dict[str, Any] = {
-        t.name: _exact(numpy_helper.to_array(t)) for t in graph.initializer
-    }  # fmt: skip
+    known: dict[str, Any] = {t.name: _exact(numpy_helper.to_array(t)) for t in graph.initializer}
     known[""] = None
     inputs = [i for i in graph.input if i.name not in known]
     if len(inputs) != 1:
@@ -182,10 +180,6 @@ def _normalised(o: Any, u: Any, scale: Any, shift: Any, mean: Any, variance: Any
     return u * factor.reshape(shape) + (shift - mean * factor).reshape(shape)
 
 
-def _prelu(o: Any, u: Any, slope: Any) -> Any:
-    return np.maximum(u, 0.0) + slope * np.minimum(u, 0.0)
-
-
 def _split(o: Any, u: Any, sizes: Any = None) -> Any:
     axis, sizes = o.get("axis", 0), o.get("split", sizes)
     cuts = o.get("num_outputs", 2) if sizes is None else np.cumsum(sizes)[:-1].tolist()
@@ -199,7 +193,7 @@ _RULES: dict[str, Callable[..., Any]] = {
         "Div": operator.truediv}.items()},
     "Pow": lambda o, a, b: a ** float(np.asarray(b).reshape(())),
     "Sum": lambda o, *some: sum(some[1:], some[0]),
-    "PRelu": _prelu,
+    "PRelu": lambda o, u, slope: np.maximum(u, 0.0) + slope * np.minimum(u, 0.0),
     "LeakyRelu": lambda o, u: atoms.leaky_relu(u, o.get("alpha", 0.01)),
     "Clip": lambda o, u, low=None, high=None: np.clip(u, o.get("min", low), o.get("max", high)),
     **{name: lambda o, *some, function=function: function(*some) for name, function in {

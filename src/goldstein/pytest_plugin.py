@@ -74,11 +74,9 @@ class Claim(pytest.Item):
 
     def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
         """Show the reason alone."""
-        return (
-            str(excinfo.value)
-            if excinfo.errisinstance(NotProved)
-            else super().repr_failure(excinfo)
-        )
+        if excinfo.errisinstance(NotProved):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo)
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         """Name the file."""

@@ -100,13 +100,10 @@ class History(Plotted):
         self, calls: int, fun: float, bound: float, radius: float, time: float,
         violation: float | None = None,
     ) -> None:  # fmt: skip
-        self.calls.append(calls)
-        self.fun.append(fun)
-        self.bound.append(bound)
-        self.radius.append(radius)
-        self.time.append(time)
-        if violation is not None:
-            self.violation.append(violation)
+        entries = (calls, fun, bound, radius, time, violation)
+        for column, entry in zip(vars(self).values(), entries):
+            if entry is not None:
+                column.append(entry)
 
     def extend(self, later: History) -> None:
         """Add a later run, on one clock."""
@@ -203,29 +200,23 @@ class Result(Reported):
         return [f.name for f in fields(self) if f.name != "asked"]
 
     def __repr__(self) -> str:
-        lines = [
-            f"     status: {self.status.name} ({self.message})",
-            f"    success: {self.success}",
-            f"        fun: {self.fun:.12g}",
-            f"          x: {shown(self.x)}",
-            f"certificate: {self.certificate.summary() if self.certificate is not None else None}",
-            f"    minimum: {minimality(self.certificate)}",
-            *(
-                ["   gradient: derived from the code of fun"]
-                if self.gradient_source == "traced"
-                else []
-            ),
-            *([] if self.violation is None else [f"  violation: {self.violation:.3g}"]),
-            *([f"   relative: {relative}"] if (relative := self._relative()) else []),
-            f"      calls: {self.nfev} values + {self.ngev} gradients, {self.nit} steps, "
+        claim, traced = self.certificate, self.gradient_source == "traced"
+        asked = f"{self.constr_nfev} values + {self.constr_njev} Jacobians"
+        rows = {
+            "status": f"{self.status.name} ({self.message})",
+            "success": str(self.success),
+            "fun": f"{self.fun:.12g}",
+            "x": shown(self.x),
+            "certificate": str(None if claim is None else claim.summary()),
+            "minimum": minimality(claim),
+            "gradient": "derived from the code of fun" if traced else "",
+            "violation": "" if self.violation is None else f"{self.violation:.3g}",
+            "relative": self._relative(),
+            "calls": f"{self.nfev} values + {self.ngev} gradients, {self.nit} steps, "
             f"{self.time:.3g} s, method {self.method}, seed {self.seed}",
-            *(
-                [f"constraints: {self.constr_nfev} values + {self.constr_njev} Jacobians"]
-                if self.constr_nfev
-                else []
-            ),
-        ]
-        return "\n".join(lines)
+            "constraints": asked if self.constr_nfev else "",
+        }
+        return "\n".join(f"{name:>11}: {said}" for name, said in rows.items() if said)
 
     @property
     def njev(self) -> int:

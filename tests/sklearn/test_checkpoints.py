@@ -23,8 +23,8 @@ from tests.keyboard import Keyboard
 import goldstein as gs
 from goldstein.certificates.near import Attempt
 from goldstein.fitting import fit as fitting
-from goldstein.fitting import margin_fit, native_fit
-from goldstein.sklearn import ReLUNetClassifier, ReLUNetRegressor, RhoMarginSVC, networks
+from goldstein.fitting import margin_fit
+from goldstein.sklearn import ReLUNetClassifier, ReLUNetRegressor, RhoMarginSVC
 
 IRIS = load_iris(return_X_y=True)
 DIABETES = load_diabetes(return_X_y=True)
@@ -32,7 +32,7 @@ DIABETES = load_diabetes(return_X_y=True)
 #: An estimator, its data, and the function that its parts come from.
 CASES: dict[str, tuple[Any, Any, tuple[Any, str]]] = {
     "ovr": (RhoMarginSVC(multi_class="ovr", n_init=2), IRIS, (margin_fit, "minimise_margin")),
-    "native": (RhoMarginSVC(n_init=2), IRIS, (native_fit, "minimize")),
+    "native": (RhoMarginSVC(n_init=2), IRIS, (fitting, "minimize")),
     "two classes": (
         RhoMarginSVC(n_init=3, certificate="goldstein"),
         (IRIS[0][50:], IRIS[1][50:]),
@@ -41,17 +41,17 @@ CASES: dict[str, tuple[Any, Any, tuple[Any, str]]] = {
     "regressor": (
         ReLUNetRegressor(width=3, n_init=3, certificate="goldstein"),
         DIABETES,
-        (networks, "minimize"),
+        (fitting, "minimize"),
     ),
     "mini-batches": (
         ReLUNetClassifier(width=3, n_init=2, solver="psingd", max_calls=400),
         IRIS,
-        (networks, "minimize"),
+        (fitting, "minimize"),
     ),
     "early": (
         ReLUNetClassifier(width=3, n_init=2, early_stopping=True, max_calls=300),
         IRIS,
-        (networks, "minimize"),
+        (fitting, "minimize"),
     ),
 }
 
@@ -249,7 +249,7 @@ def test_forged_parts_are_refused(name: str, lie: str, tmp_path: Path) -> None:
 def test_a_second_fit_is_refused_while_the_first_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    whole, said = networks.minimize, []
+    whole, said = fitting.minimize, []
 
     def nested(*args: Any, **options: Any) -> Any:
         if not said:
@@ -258,7 +258,7 @@ def test_a_second_fit_is_refused_while_the_first_goes_on(
             said.append(str(caught.value))
         return whole(*args, **options)
 
-    monkeypatch.setattr(networks, "minimize", nested)
+    monkeypatch.setattr(fitting, "minimize", nested)
     same(fitted(REGRESSOR, DIABETES, tmp_path), fitted(REGRESSOR, DIABETES))
     assert said
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import block_diag
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import InputError
@@ -82,7 +83,7 @@ class Plant:
     name: str = "plant"
 
     def __post_init__(self) -> None:
-        n, m, p = len(np.atleast_2d(self.A)), _columns(self.B), len(np.atleast_2d(self.C))
+        (n, _), (_, m), (p, _) = (np.atleast_2d(M).shape for M in (self.A, self.B, self.C))
         B1 = np.eye(n) if self.B1 is None else _matrix("B1", self.B1)
         C1 = np.eye(n) if self.C1 is None else _matrix("C1", self.C1)
         w, z = B1.shape[1], len(C1)
@@ -124,7 +125,7 @@ class Plant:
         k, w, z = order, self.B1.shape[1], len(self.C1)
         one = np.eye(k)
         return Plant(
-            _blocks(self.A, 0.0 * one), _blocks(self.B, one), _blocks(self.C, one),
+            block_diag(self.A, 0.0 * one), block_diag(self.B, one), block_diag(self.C, one),
             np.vstack([self.B1, np.zeros((k, w))]), np.hstack([self.C1, np.zeros((z, k))]),
             self.D11, np.hstack([self.D12, np.zeros((z, k))]),
             np.vstack([self.D21, np.zeros((k, w))]), name=f"{self.name}, order {order}",
@@ -154,13 +155,3 @@ def _matrix(name: str, value: Any) -> Matrix:
         raise InputError(f"{name} must be a matrix of finite numbers.")
     matrix.setflags(write=False)
     return matrix
-
-
-def _columns(B: Any) -> int:
-    return int(np.atleast_2d(B).shape[1])
-
-
-def _blocks(a: Matrix, b: Matrix) -> Matrix:
-    out = np.zeros((len(a) + len(b), a.shape[1] + b.shape[1]))
-    out[: len(a), : a.shape[1]], out[len(a) :, a.shape[1] :] = a, b
-    return out

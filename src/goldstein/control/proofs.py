@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
 from goldstein.checker.arrays import Matrix
@@ -24,7 +25,8 @@ BITS = 40
 #: Parts of the room between norm and bound that the Riccati equation may use, as tried.
 SHARES = (0.5, 0.1, 0.9, 0.01)
 
-Exact = list[list[Fraction]]
+#: A matrix of `Fraction`.
+Exact = NDArray[np.object_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,9 +42,8 @@ class Stability:
             return False
         A = exact_loop(plant, self.K)[0]
         P = exact(self.P)
-        left = product(transposed(A), P)
-        total = [[-a - b for a, b in zip(r, s)] for r, s in zip(left, transposed(left))]
-        return is_symmetric(P) and is_positive(P) and is_positive(total)
+        left = A.T @ P
+        return is_symmetric(P) and is_positive(P) and is_positive(-left - left.T)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,22 +63,12 @@ class NormBound:
             return False
         A, B, C, D = exact_loop(plant, self.K)
         P, g = exact(self.P), Fraction(self.gamma)
-        left, PB = product(transposed(A), P), product(P, B)
-        n, w, z = len(A), len(B[0]), len(C)
-        total = [[Fraction(0)] * (n + w + z) for _ in range(n + w + z)]
-        for i in range(n):
-            for j in range(n):
-                total[i][j] = -left[i][j] - left[j][i]
-            for j in range(w):
-                total[i][n + j] = total[n + j][i] = -PB[i][j]
-            for j in range(z):
-                total[i][n + w + j] = total[n + w + j][i] = -C[j][i]
-        for i in range(w):
-            for j in range(z):
-                total[n + i][n + w + j] = total[n + w + j][n + i] = -D[j][i]
-        for i in range(n, n + w + z):
-            total[i][i] = g
-        return is_symmetric(P) and is_positive(P) and is_positive(total)
+        left, PB = A.T @ P, P @ B
+        (z, w), one = D.shape, exact(np.eye(max(D.shape)))
+        total = np.block([
+            [left + left.T, PB, C.T], [PB.T, -g * one[:w, :w], D.T], [C, D, -g * one[:z, :z]]
+        ])  # fmt: skip
+        return is_symmetric(P) and is_positive(P) and is_positive(-total)
 
 
 def _is_about(claim: Stability | NormBound, plant: Plant) -> bool:
@@ -89,38 +80,22 @@ def _is_about(claim: Stability | NormBound, plant: Plant) -> bool:
 
 def exact(M: Any) -> Exact:
     """Return a matrix of floats in rationals."""
-    return [[Fraction(v) for v in row] for row in np.asarray(M, dtype=float).tolist()]
-
-
-def transposed(M: Exact) -> Exact:
-    return [list(column) for column in zip(*M)]
-
-
-def product(M: Exact, N: Exact) -> Exact:
-    columns = transposed(N)
-    return [
-        [sum((a * b for a, b in zip(row, column) if a and b), Fraction(0)) for column in columns]
-        for row in M
-    ]
-
-
-def _sum(M: Exact, N: Exact) -> Exact:
-    return [[a + b for a, b in zip(r, s)] for r, s in zip(M, N)]
+    rational: Exact = np.vectorize(Fraction, otypes=[object])(np.asarray(M, dtype=float))
+    return rational
 
 
 def exact_loop(plant: Plant, K: Matrix) -> tuple[Exact, Exact, Exact, Exact]:
     """Return the matrices of the closed loop without rounding."""
-    gain = exact(K)
-    left, low = product(exact(plant.B), gain), product(exact(plant.D12), gain)
-    right, far = exact(plant.C), exact(plant.D21)
+    gain, right, far = exact(K), exact(plant.C), exact(plant.D21)
+    left, low = exact(plant.B) @ gain, exact(plant.D12) @ gain
     return (
-        _sum(exact(plant.A), product(left, right)), _sum(exact(plant.B1), product(left, far)),
-        _sum(exact(plant.C1), product(low, right)), _sum(exact(plant.D11), product(low, far)),
+        exact(plant.A) + left @ right, exact(plant.B1) + left @ far,
+        exact(plant.C1) + low @ right, exact(plant.D11) + low @ far,
     )  # fmt: skip
 
 
 def is_symmetric(M: Exact) -> bool:
-    return transposed(M) == M
+    return bool((M == M.T).all())
 
 
 def is_positive(M: Exact) -> bool:
@@ -131,16 +106,12 @@ def is_positive(M: Exact) -> bool:
     >>> is_positive(exact([[2.0, 1.0], [1.0, 1.0]])), is_positive(exact([[1.0, 1.0], [1.0, 1.0]]))
     (True, False)
     """
-    rows = [row[:] for row in M]
-    for k, pivot_row in enumerate(rows):
-        pivot = pivot_row[k]
-        if pivot <= 0:
+    rows = M.copy()
+    for k, pivot in enumerate(rows):
+        if pivot[k] <= 0:
             return False
-        for row in rows[k + 1 :]:
-            if row[k]:
-                factor = row[k] / pivot
-                for j in range(k, len(rows)):
-                    row[j] -= factor * pivot_row[j]
+        below = k + 1 + np.flatnonzero(rows[k + 1 :, k])
+        rows[below, k:] -= np.outer(rows[below, k] / pivot[k], pivot[k:])
     return True
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -129,11 +128,14 @@ def synthesise(
     points = [first, *(draws.standard_normal(norm.dim) for _ in range(starts - 1))]
     asked: dict[str, Any] = {"eps": eps, "delta": delta, "rng": seed, "max_calls": max_calls}
     runs = []
+
+    def too_large(x: Vector) -> bool:
+        return bool(np.abs(x).max() > largest)
+
     for point in points:
         stable = stabilised(norm, point, seed)
         if stable is not None:
-            wild = _too_large(largest)
-            runs.append(uninterrupted(minimize(norm, stable, callback=wild, **asked)))
+            runs.append(uninterrupted(minimize(norm, stable, callback=too_large, **asked)))
     if not runs:
         raise InputError(
             f"no stabilising feedback was found from {starts} starts; raise `starts` or `order`, "
@@ -152,10 +154,6 @@ def synthesise(
         K, value, prove_stability(plant, K), prove_norm(plant, K, value * ROOM), claim, best, plant,
         order, sorted(float(run.fun) for run in runs),
     )  # fmt: skip
-
-
-def _too_large(largest: float) -> Callable[[Vector], bool]:
-    return lambda x: bool(np.abs(x).max() > largest)
 
 
 def stabilised(norm: HInfNorm, start: Vector, seed: int) -> Vector | None:

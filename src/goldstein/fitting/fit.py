@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.api.starts import search_from
+from goldstein.api import minimize
+from goldstein.api.starts import search_from, uninterrupted
 from goldstein.certificates import GoldsteinCertificate, MinimumCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
@@ -18,6 +19,7 @@ from goldstein.construction.cases import with_cases
 from goldstein.construction.minimum import prove_minimum
 from goldstein.errors import GoldsteinError, InputError, NotCertifiableError
 from goldstein.reductions.stationarity import attempt_near
+from goldstein.result import Result
 from goldstein.solvers import Request
 from goldstein.storage.codec import Arrays
 from goldstein.storage.folder import NO_STORE, Form, Store
@@ -75,6 +77,19 @@ class Options:
     @property
     def limits(self) -> list[Any]:
         return [self.max_calls, self.max_time]
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The question, as `minimize` and `certify` take it."""
+        return {"eps": self.eps, "delta": self.delta, "rng": self.seed}
+
+    def searched(self, f: Any, x0: Vector, begin: float, part: str = "", **more: Any) -> Result:
+        """Minimise f with what is left of the limits; its journal is that of a `part`."""
+        limits = {"max_calls": self.max_calls, "max_time": self.time_left(begin)}
+        journal = self.kept.journal(part) if part else None
+        return uninterrupted(
+            minimize(f, x0, checkpoint=journal, **{**limits, **self.asked, **more})
+        )
 
     def begin(self, now: float) -> float:
         """When the fit began that goes on now, as `time.perf_counter()` tells the time."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from goldstein.checker.arrays import Vector
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.models.margin_problem import MarginProblem
 
 Solver = Callable[[Vector, Vector], tuple[Vector, Vector]]
@@ -54,7 +55,7 @@ def solve_hinge_qp(
     if q.size == 0:
         return -c / diagonal, q.copy()
     few = M.shape[0] < M.shape[1] > SMALL
-    system = _RowSystem(diagonal, M) if few else _ColumnSystem(diagonal, M)
+    factored = _row_system(diagonal, M) if few else _column_system(diagonal, M)
     margin = M @ v - level
     a = 0.5 * q
     push = np.maximum(float(np.abs(margin).mean()), 1e-3)
@@ -69,7 +70,7 @@ def solve_hinge_qp(
             best = (error, v, a)
         if gap <= _GAP * float(q.sum()) or not np.isfinite(gap):
             break
-        solve = system.factor(state.w)
+        solve = factored(state.w)
         if solve is None:
             break
         _, da, ds, dx = state.newton(solve, -a * s, -state.b * x)
@@ -109,75 +110,68 @@ class _State:
 
     def longest(self, da: Vector, ds: Vector, dx: Vector) -> float:
         """Return the longest step up to 1 that keeps all four vectors nonnegative."""
-        pairs = ((self.a, da), (self.b, -da), (self.s, ds), (self.x, dx))
-        return min(_longest(position, move) for position, move in pairs)
+        place = np.concatenate([self.a, self.b, self.s, self.x])
+        move = np.concatenate([da, -da, ds, dx])
+        falling = move < 0
+        return float((-place[falling] / move[falling]).min(initial=1.0))
 
 
-def _longest(position: Vector, move: Vector) -> float:
-    """Largest step in (0, 1] that keeps position + step * move >= 0."""
-    falling = move < 0
-    if not falling.any():
-        return 1.0
-    return min(1.0, float((-position[falling] / move[falling]).min()))
+def _inverse_of(H: Matrix, diagonal: Vector) -> Callable[[Vector], Vector] | None:
+    """Return what solves with H + diagonal, which is overwritten; None if it is not definite."""
+    H[np.diag_indices_from(H)] += diagonal
+    try:
+        factor = linalg.cho_factor(H, overwrite_a=True, check_finite=False)
+    except linalg.LinAlgError:
+        return None
+    return partial(linalg.cho_solve, factor, check_finite=False)
 
 
-class _ColumnSystem:
-    """Solves D y - M'z = -dual, M y + z / w = t for (y, z), in the variables y."""
+def _column_system(diagonal: Vector, M: Any) -> Callable[[Vector], Solver | None]:
+    """Solve D y - M'z = -dual, M y + z / w = t for (y, z), in the variables y."""
 
-    def __init__(self, diagonal: Vector, M: Any) -> None:
-        self._diagonal, self._M = diagonal, M
-
-    def factor(self, w: Vector) -> Solver | None:
-        M = self._M
-        H = dense(M.T @ _scaled(M, w[:, None]))
-        H[np.diag_indices_from(H)] += self._diagonal
-        try:
-            inner = linalg.cho_factor(H, overwrite_a=True, check_finite=False)
-        except linalg.LinAlgError:
+    def factored(w: Vector) -> Solver | None:
+        inner = _inverse_of(dense(M.T @ _scaled(M, w[:, None])), diagonal)
+        if inner is None:
             return None
 
         def solve(dual: Vector, t: Vector) -> tuple[Vector, Vector]:
-            y = linalg.cho_solve(inner, M.T @ (w * t) - dual, check_finite=False)
+            y = inner(M.T @ (w * t) - dual)
             return y, w * (t - M @ y)
 
         return solve
 
+    return factored
 
-class _RowSystem:
-    """Solves the same in the multipliers z, where the rows are fewer.
+
+def _row_system(diagonal: Vector, M: Any) -> Callable[[Vector], Solver | None]:
+    """Solve the same in the multipliers z, where the rows are fewer.
 
     The products of the rows are formed once. Variables with next to no diagonal (an intercept)
     would spoil them; they stay unknowns beside z.
     """
+    free = np.flatnonzero(diagonal <= WEAK * diagonal.max())
+    inverse = 1.0 / diagonal
+    inverse[free] = 0.0
+    border, gram = dense(M[:, free]), dense(_scaled(M, inverse) @ M.T)
 
-    def __init__(self, diagonal: Vector, M: Any) -> None:
-        self._free = np.flatnonzero(diagonal <= WEAK * diagonal.max())
-        self._weak = diagonal[self._free]
-        self._inverse = 1.0 / diagonal
-        self._inverse[self._free] = 0.0
-        self._M, self._border = M, dense(M[:, self._free])
-        self._gram = dense(_scaled(M, self._inverse) @ M.T)
-
-    def factor(self, w: Vector) -> Solver | None:
-        K = self._gram.copy()
-        K[np.diag_indices_from(K)] += 1.0 / w
-        try:
-            inner = linalg.cho_factor(K, overwrite_a=True, check_finite=False)
-        except linalg.LinAlgError:
+    def factored(w: Vector) -> Solver | None:
+        inner = _inverse_of(gram.copy(), 1.0 / w)
+        if inner is None:
             return None
-        reduced = linalg.cho_solve(inner, self._border, check_finite=False)
-        corner = self._border.T @ reduced + np.diag(self._weak)
+        reduced = inner(border)
+        corner = border.T @ reduced + np.diag(diagonal[free])
 
         def solve(dual: Vector, t: Vector) -> tuple[Vector, Vector]:
-            right = t + self._M @ (self._inverse * dual)
-            z = linalg.cho_solve(inner, right, check_finite=False)
-            free = np.linalg.solve(corner, self._border.T @ z - dual[self._free])
-            z -= reduced @ free
-            y = self._inverse * (self._M.T @ z - dual)
-            y[self._free] = free
+            z = inner(t + M @ (inverse * dual))
+            beside = np.linalg.solve(corner, border.T @ z - dual[free])
+            z -= reduced @ beside
+            y = inverse * (M.T @ z - dual)
+            y[free] = beside
             return y, z
 
         return solve
+
+    return factored
 
 
 #: Most rows whose kink is kept in one convex subproblem.
@@ -199,21 +193,12 @@ BUDGET = 0.7
 _ROUNDS = 60
 
 
-@dataclass(frozen=True)
-class OnKinks:
-    """A local minimiser, the rows on the convex kink there, their shares, and rounds it took."""
-
-    v: Vector
-    active: NDArray[np.intp]
-    shares: Vector
-    rounds: int
-
-
 def settle_on_kinks(
     problem: MarginProblem, v: Vector, u: Vector, width: float, eps: float
-) -> OnKinks:
+) -> tuple[Vector, NDArray[np.intp], Vector, int]:
     """Minimise with the kinks as they are, from v with margins u, rounded by `width` so far.
 
+    Return a local minimiser, the rows on the convex kink there, their shares, and rounds it took.
     The concave kinks are replaced by their tangents at v, which majorises F; so every round lowers
     F. It ends when the rows that changed side no longer matter.
     """
@@ -248,7 +233,7 @@ def settle_on_kinks(
     _, v, active, shares = best
     # A row of zeros may be on its kink, wherever v is: it pulls nowhere.
     pulls = problem.row_norms[active] > 0.0
-    return OnKinks(v, active[pulls], shares[pulls], rounds)
+    return v, active[pulls], shares[pulls], rounds
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.api import certify, minimize
-from goldstein.api.starts import search_from, uninterrupted
+from goldstein.api import certify
+from goldstein.api.starts import search_from
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.verifying import as_proved
@@ -45,31 +45,18 @@ HOPELESS = 1.1
 SCALING_REACH = 0.9
 
 
-@dataclass(frozen=True)
-class Staircase:
-    """Ways to leave a minimiser so that the gradients along them cancel.
+def staircase(problem: MarginProblem, found: LocalMinimum, delta: float) -> tuple[Matrix, Vector]:
+    """Return ways to leave a minimiser, and positive weights with which gradients there cancel.
 
-    Attributes
-    ----------
-    moves : ndarray, shape (m, d)
-        Directions, short enough that only rows on their kink change piece; k + 1 at most for k
-        distinct rows.
-    weights : ndarray, shape (m,)
-        Positive.
+    The shares of the active rows stand for them. The ways, k + 1 at most for k distinct rows, are
+    short enough that only rows on their kink change piece.
     """
-
-    moves: Matrix
-    weights: Vector
-
-
-def staircase(problem: MarginProblem, found: LocalMinimum, delta: float) -> Staircase:
-    """Return the directions and weights that the shares of the active rows stand for."""
     reach = 0.5 * min(delta, free_radius(problem, found))
     if found.active.size == 0:
         # No kink: one point will do, a little way off, for the gradient at the minimiser itself is
         # all rounding error and would not survive a check that displaces the point.
         little = _LITTLE * reach / (max(1.0, problem.ridge.max()) * np.sqrt(problem.dim))
-        return Staircase(np.full((1, problem.dim), little), np.ones(1))
+        return np.full((1, problem.dim), little), np.ones(1)
     rows, group = _written_out(problem, found)
     shares = np.zeros(len(rows))
     shares[group] = found.shares
@@ -84,7 +71,7 @@ def staircase(problem: MarginProblem, found: LocalMinimum, delta: float) -> Stai
     longest = float(np.sqrt(np.einsum("ij,ij->i", moves, moves).max()))
     if longest > 0.0:  # opposite rows may leave no move; the proof will refuse to stay on a kink
         moves *= reach / longest
-    return Staircase(moves, weights[used])
+    return moves, weights[used]
 
 
 def _written_out(problem: MarginProblem, found: LocalMinimum) -> tuple[Matrix, NDArray[np.intp]]:
@@ -142,9 +129,8 @@ def goldstein_at(
     model: MarginSVM, found: LocalMinimum, delta: float, seed: int
 ) -> GoldsteinCertificate | None:
     """Return a Goldstein certificate at the minimiser, or None when a point meets a kink."""
-    stairs = staircase(model.problem, found, delta)
-    points = found.v + stairs.moves
-    return _claim(model, found.v, delta, points, seed, "margin-newton", stairs.weights)
+    moves, weights = staircase(model.problem, found, delta)
+    return _claim(model, found.v, delta, found.v + moves, seed, "margin-newton", weights)
 
 
 def _claim(
@@ -200,9 +186,7 @@ def near_at(
         return None
     stairs = staircase(problem, found, delta)
     try:
-        return NearCertificate.prove(
-            model, found.v, pivot, stairs.moves, stairs.weights, pause=budget.spend
-        )
+        return NearCertificate.prove(model, found.v, pivot, *stairs, pause=budget.spend)
     except NotCertifiableError:
         return None
 
@@ -221,8 +205,7 @@ def _write(place: LocalMinimum) -> tuple[Arrays, dict[str, Any]]:
 
 
 def _read(arrays: Arrays, fields: dict[str, Any]) -> LocalMinimum:
-    active = arrays["active"].astype(np.intp)
-    counts = fields["iterations"], fields["passes"]
+    active, counts = arrays["active"].astype(np.intp), (fields["iterations"], fields["passes"])
     return LocalMinimum(arrays["v"], active, arrays["shares"], *map(int, counts))
 
 
@@ -334,15 +317,11 @@ def _guaranteed_search(
         max_calls = CALLS_WHEN_LARGE
     # A search that ran off to where float64 cannot see the ball is begun again at the origin.
     start = found.v if options.delta >= smallest_delta(found.v) else np.zeros_like(found.v)
-    asked: dict[str, Any] = {
-        "eps": options.eps, "delta": options.delta, "rng": options.seed, "max_calls": max_calls
-    }  # fmt: skip
-    run = minimize(
-        model, start, max_time=options.time_left(begin), checkpoint=options.kept.journal("whole"),
-        **asked,
-    )  # fmt: skip
-    result = uninterrupted(run)
-    return result.certificate or certify(model, result.x, **asked), result.nit
+    result = options.searched(model, start, begin, "whole", max_calls=max_calls)
+    claim = result.certificate
+    if claim is None:
+        claim = certify(model, result.x, max_calls=max_calls, **options.asked)
+    return claim, result.nit
 
 
 def _best_start(problem: MarginProblem, options: Options) -> LocalMinimum:

@@ -222,15 +222,13 @@ class _Search:
     def __init__(self) -> None:
         self.iterations = 0
         self.passes = 0
-        #: Whether passes are over all rows, and counted.
-        self.full = True
 
     def settle(
         self, problem: MarginProblem, v: Vector, s: Smoothing, tol: float, steps: int
     ) -> tuple[Vector, Vector]:
         """Minimise the smoothed objective from v; return (v, Z v)."""
         u, value, gradient = problem.smooth_pass(v, s)
-        self.passes += self.full
+        self.passes += 1
         for _ in range(steps):
             if np.sqrt(gradient @ gradient) <= tol:
                 break
@@ -242,7 +240,7 @@ class _Search:
             if slope >= 0.0:
                 break
             self.iterations += 1
-            self.passes += self.full
+            self.passes += 1
             v_new = v + direction
             u_new, value_new, gradient_new = problem.smooth_pass(v_new, s)
             if value_new > value + 1e-4 * slope:
@@ -381,10 +379,10 @@ def minimise_margin(
         if width <= _LAST_WIDTH * rho or (reach <= MOST_HINGES and width < start_width):
             if problem.dim > DIRECT_LIMIT and _too_many_kinks(problem, v, u, width, tolerance, eps):
                 return search.ended(search.sharpen(problem, v, u, width, tolerance, delta))
-            end = settle_on_kinks(problem, v, u, width, _SAFETY * eps)
-            search.iterations += end.rounds
-            search.passes += end.rounds
-            return search.ended(end.v, end.active, end.shares)
+            v, active, shares, rounds = settle_on_kinks(problem, v, u, width, _SAFETY * eps)
+            search.iterations += rounds
+            search.passes += rounds
+            return search.ended(v, active, shares)
         if problem.dim > DIRECT_LIMIT:
             v = search.narrow(problem, v, u, (width, _SHRINK * width), tolerance)
         width *= _SHRINK
@@ -425,9 +423,9 @@ def _path_end(search: _Search, problem: MarginProblem, rng: np.random.Generator)
     if problem.rows <= max(SUBSAMPLE, 10 * problem.dim):
         return _best_path(search, problem)
     few = problem.take(np.sort(rng.choice(problem.rows, SUBSAMPLE, replace=False)))
-    search.full = False
-    v = _best_path(search, few)
-    search.full = True
+    aside = _Search()
+    v = _best_path(aside, few)
+    search.iterations += aside.iterations
     return v
 
 

@@ -8,6 +8,7 @@ in as many variables as there are rows. Nothing here is trusted; certificates ar
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -111,12 +112,10 @@ def least_norm(rows: Matrix, levels: Matrix) -> Matrix:
     >>> least_norm(np.array([[1.0, 1.0]]), np.array([4.0]))
     array([2., 2.])
     """
-    try:
+    with suppress(linalg.LinAlgError):
         factor = linalg.cho_factor(rows @ rows.T, lower=True, check_finite=False)
-    except linalg.LinAlgError:
-        return np.asarray(np.linalg.pinv(rows) @ levels)
-    size = np.abs(np.diag(factor[0]))
-    if size.min() <= CONDITION * size.max():
-        return np.asarray(np.linalg.pinv(rows) @ levels)
-    shares = linalg.cho_solve(factor, levels, check_finite=False)
-    return np.asarray((shares.T @ rows).T)
+        size = np.abs(np.diag(factor[0]))
+        if not size.min() <= CONDITION * size.max():
+            shares = linalg.cho_solve(factor, levels, check_finite=False)
+            return np.asarray((shares.T @ rows).T)
+    return np.asarray(np.linalg.pinv(rows) @ levels)

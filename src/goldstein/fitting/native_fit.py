@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize as smooth_minimize
 
-from goldstein.api import certify, minimize
-from goldstein.api.starts import uninterrupted
+from goldstein.api import certify
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.verifying import as_proved
 from goldstein.checker.arrays import Vector
@@ -46,21 +44,15 @@ def fit_native(model: MulticlassMargin, merged: MulticlassMargin, options: Optio
     options : Options
     """
     begin = time.perf_counter()
-    limits: dict[str, Any] = {
-        "eps": options.eps, "delta": options.delta, "rng": options.seed,
-        "max_calls": options.max_calls,
-    }  # fmt: skip
 
     def search(k: int) -> Fit:
         path = PATH if options.start is None or k else SHORT_PATH
         start = merged.start(generator_of(options, k)) if k else options.start
         theta, steps = _follow(merged, path, start)
-        run = minimize(
-            merged, theta, max_time=options.time_left(options.begin(begin)),
-            checkpoint=options.kept.journal(f"start-{k}"), **limits,
-        )  # fmt: skip
-        result = uninterrupted(run)
-        goldstein = _certificate(model, result) or certify(model, result.x, **limits)
+        result = options.searched(merged, theta, options.begin(begin), f"start-{k}")
+        goldstein = _certificate(model, result) or certify(
+            model, result.x, max_calls=options.max_calls, **options.asked
+        )
         return Fit(result.x, model.value(result.x), goldstein, None, steps + result.nit)
 
     best = best_start(options, model, search, lambda fit: fit.value)

@@ -77,11 +77,8 @@ def o2nc(
     scaled = gradient_scale is None or gradient_scale > 0.0
     _require(scaled, f"gradient_scale = {gradient_scale} must be positive, or None.")
 
-    def init(params: Any) -> O2NCState:
-        return O2NCState(key=_key(seed), direction=zeros(params), **_zeros("owed", "square_sum"))
-
     def update(gradients: Any, state: O2NCState, params: Any) -> tuple[Any, O2NCState]:
-        square = global_norm(gradients) ** 2
+        square = optax.tree.norm(gradients) ** 2
         kept = jnp.where(state.step % window == 0, 0.0, 1.0) if restart else 1.0 - 1.0 / window
         square_sum = kept * state.square_sum + square
         if gradient_scale is not None:
@@ -91,14 +88,14 @@ def o2nc(
             safe = jnp.where(square_sum > 0.0, square_sum, 1.0)
             gain = jnp.where(square_sum > 0.0, 1.0 / jnp.sqrt(safe), 0.0)
         direction = combine(1.0, state.direction, -gain, gradients)
-        direction = scale(1.0 / jnp.maximum(1.0, global_norm(direction)), direction)
+        direction = scale(1.0 / jnp.maximum(1.0, optax.tree.norm(direction)), direction)
         longest = rate_of(learning_rate, state.step) * radius
         updates, owed = _half_way(state, _draw(state), (state.direction, direction), longest, 1.0)
         return updates, O2NCState(
             state.step + 1, direction, owed, square_sum.astype(state.square_sum.dtype), state.key
         )
 
-    return _optimizer("o2nc", init, update)
+    return _optimizer("o2nc", O2NCState, seed, update)
 
 
 #: Weight of the past in the measured scale of the gradients.
@@ -164,18 +161,15 @@ def psingd(
         _require(number is None or number > 0.0, f"{name} = {number} must be positive.")
     _require(perturbation >= 0.0, f"perturbation = {perturbation} must be zero or more.")
 
-    def init(params: Any) -> PSINGDState:
-        return PSINGDState(key=_key(seed), average=zeros(params), **_zeros("owed", "square_mean"))
-
     def update(gradients: Any, state: PSINGDState, params: Any) -> tuple[Any, PSINGDState]:
         first = state.step == 0
         weight = jnp.where(first, 0.0, averaging)
         average = combine(weight, state.average, 1.0 - weight, gradients)
-        square = global_norm(gradients) ** 2
+        square = optax.tree.norm(gradients) ** 2
         memory = jnp.where(first, 0.0, SCALE_MEMORY)
         square_mean = memory * state.square_mean + (1.0 - memory) * square
         level = slope * jnp.sqrt(square_mean) if offset is None else offset
-        total = slope * global_norm(average) + level
+        total = slope * optax.tree.norm(average) + level
         rate = rate_of(learning_rate, state.step)
         gain = rate * jnp.where(total > 0.0, 1.0 / jnp.where(total > 0.0, total, 1.0), 0.0)
 
@@ -188,7 +182,7 @@ def psingd(
             state.step + 1, average, owed, square_mean.astype(state.square_mean.dtype), state.key
         )
 
-    return _optimizer("psingd", init, update)
+    return _optimizer("psingd", PSINGDState, seed, update)
 
 
 def _sphere_shadow(key: jax.Array, like: Any) -> Any:
@@ -272,10 +266,6 @@ def adam_o2nc(
             )
     squares = b1**2 if b2 is None else b2
 
-    def init(params: Any) -> AdamO2NCState:
-        rest = {name: zeros(params) for name in ("average", "square", "direction")}
-        return AdamO2NCState(key=_key(seed), **rest, **_zeros("owed"))
-
     def update(gradients: Any, state: AdamO2NCState, params: Any) -> tuple[Any, AdamO2NCState]:
         # `average` is (1 - b1) S and `square` is ((1 - b1) / kappa)^2 V: see the PyTorch version.
         average = combine(b1, state.average, 1.0 - b1, gradients)
@@ -291,18 +281,13 @@ def adam_o2nc(
         updates = jax.tree.map(lambda u, p: u.astype(p.dtype), updates, params)
         return updates, AdamO2NCState(state.step + 1, average, square, direction, owed, state.key)
 
-    return _optimizer("adam_o2nc", init, update)
+    return _optimizer("adam_o2nc", AdamO2NCState, seed, update)
 
 
 def _clipped_ratio(average: Any, square: Any) -> Any:
     """`clip(average / sqrt(square), -1, 1)`, where 0 / 0 = 0."""
     tiny = float(jnp.finfo(square.dtype).tiny)  # type: ignore[no-untyped-call]
     return jnp.clip(average / (jnp.sqrt(square) + tiny), -1.0, 1.0)
-
-
-def global_norm(tree: Any) -> Any:
-    """Return the Euclidean norm of all entries."""
-    return jnp.sqrt(sum(jnp.sum(jnp.square(leaf)) for leaf in jax.tree.leaves(tree)))
 
 
 def combine(a: Any, x: Any, b: Any, y: Any) -> Any:
@@ -315,29 +300,14 @@ def scale(a: Any, x: Any) -> Any:
     return jax.tree.map(lambda p: (a * p).astype(p.dtype), x)
 
 
-def zeros(tree: Any) -> Any:
-    """Return zeros of the same structure."""
-    return jax.tree.map(jnp.zeros_like, tree)
-
-
 def rate_of(value: Any, count: Any) -> Any:
     """Return the learning rate of a step: a number, or an optax schedule of the count."""
     return value(count) if callable(value) else value
 
 
-def _key(seed: int) -> Any:
-    return jax.random.key_data(jax.random.key(seed))
-
-
 def _draw(state: Any) -> Any:
     """Return the key of this step."""
     return jax.random.fold_in(jax.random.wrap_key_data(state.key), state.step)
-
-
-def _zeros(*names: str) -> dict[str, Any]:
-    """Return numbers of a state at its beginning, the step included."""
-    numbers = {name: jnp.zeros((), jnp.result_type(float)) for name in names}
-    return {"step": jnp.zeros((), jnp.int32), **numbers}
 
 
 def _half_way(state: Any, key: Any, steps: tuple[Any, Any], longest: Any, sign: float) -> Any:
@@ -347,8 +317,14 @@ def _half_way(state: Any, key: Any, steps: tuple[Any, Any], longest: Any, sign: 
     return updates, jnp.asarray((1.0 - position) * longest).astype(state.owed.dtype)
 
 
-def _optimizer(name: str, init: Any, step: Any) -> optax.GradientTransformationExtraArgs:
-    """Return the optax pair of a beginning and a step, for real parameters only."""
+#: The parts of states that are trees like the parameters; the others are numbers.
+_TREES = ("average", "square", "direction")
+
+
+def _optimizer(
+    name: str, state_of: Any, seed: int, step: Any
+) -> optax.GradientTransformationExtraArgs:
+    """Return the optax pair of a state of zeros and a step, for real parameters only."""
 
     def begin(params: Any) -> Any:
         for leaf in jax.tree.leaves(params):
@@ -357,7 +333,11 @@ def _optimizer(name: str, init: Any, step: Any) -> optax.GradientTransformationE
                     f"{name}: a parameter is complex, expected real ones; pass its real and "
                     "imaginary parts, or optax.contrib.split_real_and_imaginary."
                 )
-        return init(params)
+        number = jnp.zeros((), jnp.result_type(float))
+        tree = optax.tree.zeros_like(params)
+        parts = {part: tree if part in _TREES else number for part in state_of._fields}
+        key = jax.random.key_data(jax.random.key(seed))
+        return state_of(**{**parts, "step": jnp.zeros((), jnp.int32), "key": key})
 
     def update(gradients: Any, state: Any, params: Any = None, **extra: Any) -> tuple[Any, Any]:
         if params is None:

@@ -105,10 +105,8 @@ def _dot_general(params: Any, a: Any, b: Any) -> Any:
     (left, right), (batch_a, batch_b) = params["dimension_numbers"]
     if np.ndim(a) == 2 and np.ndim(b) <= 2 and (tuple(left), tuple(right)) == ((1,), (0,)):
         return a @ b
-    names_a, names_b = (
-        list(string.ascii_lowercase[: np.ndim(a)]),
-        list(string.ascii_uppercase[: np.ndim(b)]),
-    )
+    names_a = list(string.ascii_lowercase[: np.ndim(a)])
+    names_b = list(string.ascii_uppercase[: np.ndim(b)])
     for i, j in zip((*left, *batch_a), (*right, *batch_b)):
         names_b[j] = names_a[i]
     out = [names_a[i] for i in batch_a]
@@ -205,11 +203,9 @@ class _Reader:
                     raise
                 name = equation.primitive.name
                 raise TraceError(f"{name} in the jaxpr of fn: {failure}") from failure
-            known |= dict(zip(equation.outvars, map(self._kept, found), strict=True))
+            kept = [self.shared(u) if isinstance(u, Expression) else u for u in found]
+            known |= dict(zip(equation.outvars, kept, strict=True))
         return [read(atom) for atom in jaxpr.outvars]
-
-    def _kept(self, value: Any) -> Any:
-        return self.shared(value) if isinstance(value, Expression) else value
 
     def step(self, equation: Any, given: list[Any]) -> list[Any]:
         """Return the values of one equation."""
@@ -266,11 +262,8 @@ class _Reader:
 
     def _scan(self, params: Any, given: list[Any]) -> list[Any]:
         fixed, carried = params["num_consts"], params["num_carry"]
-        consts, carry, rows = (
-            given[:fixed],
-            given[fixed : fixed + carried],
-            given[fixed + carried :],
-        )
+        consts, carry = given[:fixed], given[fixed : fixed + carried]
+        rows = given[fixed + carried :]
         jaxpr, kept = _open(params["jaxpr"]), list[list[Any]]()
         order = range(params["length"])
         for k in reversed(order) if params["reverse"] else order:

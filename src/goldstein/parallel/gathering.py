@@ -265,8 +265,6 @@ class Searches:
     def _arguments(self, parameter: Any) -> dict[str, Any]:
         problem = self.problem_of(parameter)
         if isinstance(problem, dict):
-            if "fun" not in problem:
-                raise InputTypeError("problem_of returned a dict without 'fun'.")
             own = problem
         elif isinstance(problem, tuple) and len(problem) == 2:
             own = {"fun": problem[0], "jac": problem[1]}
@@ -277,6 +275,8 @@ class Searches:
                 "problem_of must return an Oracle or Expression, a pair (fun, jac) or a dict of "
                 f"arguments of minimize; got {type(problem).__name__}."
             )
+        if "fun" not in own:
+            raise InputTypeError("problem_of returned a dict without 'fun'.")
         return {"x0": self.x0, **self.options, **own}
 
 
@@ -397,13 +397,11 @@ def _reached(result: Result, options: dict[str, Any], eps: float) -> bool:
     claim = result.certificate
     if claim is None or result.status not in (Status.VERIFIED, Status.STOPPED):
         return False
-    if options.get("stationarity") == "near" and not claim.kind.startswith("near"):
-        return False
-    if options.get("stationarity") == "minimum" and claim.kind != "minimum":
-        return False
-    if given(options.get("constraints")) and not claim.kind.endswith(("kkt", "minimum")):
-        return False
-    return bool(claim.delta <= options["delta"] and claim.eps <= eps * (1.0 + SAME))
+    kind, asked = claim.kind, str(options.get("stationarity"))
+    strong = {"near": kind.startswith("near"), "minimum": kind == "minimum"}.get(asked, True)
+    fits = not given(options.get("constraints")) or kind.endswith(("kkt", "minimum"))
+    small = claim.delta <= options["delta"] and claim.eps <= eps * (1.0 + SAME)
+    return bool(strong and fits and small)
 
 
 def total_value(oracle: Oracle, options: dict[str, Any]) -> Callable[[Vector], float]:

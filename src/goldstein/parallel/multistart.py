@@ -20,16 +20,7 @@ from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.base import name_of
-from goldstein.parallel.gathering import (
-    Failure,
-    How,
-    OnResult,
-    Searches,
-    asked_oracle,
-    gather,
-    seed_of,
-    total_value,
-)  # fmt: skip
+from goldstein.parallel import gathering
 from goldstein.result import Result
 
 #: How many points a printed result lists.
@@ -94,7 +85,7 @@ class MultiStart(Reported):
 
     results: list[Result | None]
     points: list[StationaryPoint]
-    failures: list[Failure]
+    failures: list[gathering.Failure]
     seed: int
     time: float
 
@@ -135,7 +126,7 @@ def multistart(
     rng: RNG = None,
     folder: str | Path | None = None,
     progress: bool = False,
-    on_result: OnResult | None = None,
+    on_result: gathering.OnResult | None = None,
     blas_threads: int = 1,
     **options: Any,
 ) -> MultiStart:
@@ -195,13 +186,13 @@ def multistart(
     taken = [name for name in ("checkpoint", "x0") if name in options]
     if taken:
         raise InputTypeError(f"multistart has no argument {taken[0]!r}; see starts= and folder=.")
-    seed = seed_of(rng, folder)
+    seed = gathering.seed_of(rng, folder)
     points = start_points(starts, n_starts, seed)
     options = {**options, "eps": eps, "delta": delta}
     identity = {"kind": "multistart", "function": name_of(fun), "options": options}
-    how = How(n_jobs, blas_threads, folder, progress, on_result)
-    work = Searches(partial(_problem, fun, jac), None, options)
-    results, failures = gather(work, points, seed, identity, how, "starts")
+    how = gathering.How(n_jobs, blas_threads, folder, progress, on_result)
+    work = gathering.Searches(partial(_problem, fun, jac), None, options)
+    results, failures = gathering.gather(work, points, seed, identity, how, "starts")
     found = _distinct(results, fun, jac, options)
     return MultiStart(results, found, failures, seed, time.perf_counter() - begin)
 
@@ -253,8 +244,8 @@ def _distinct(
     constrained = options.get("constraints", ()) != () or options.get("bounds") is not None
     if not constrained and is_vector(getattr(verified[0][2].certificate, "layout", [0])):
         point = verified[0][2].certificate.x
-        counted = CountedOracle(asked_oracle(fun, jac, options, like=point))
-        value = total_value(counted, options) if counted.has_value else None
+        counted = CountedOracle(gathering.asked_oracle(fun, jac, options, like=point))
+        value = gathering.total_value(counted, options) if counted.has_value else None
     found: list[StationaryPoint] = []
     for _, k, res in sorted(verified, key=lambda one: one[:2]):
         here = res.certificate.x
@@ -276,7 +267,7 @@ def _shown(point: StationaryPoint) -> str:
     return f"f = {point.fun:.12g}, reached {times}, {point.certificate.summary()}"
 
 
-def _why(failure: Failure) -> str:
+def _why(failure: gathering.Failure) -> str:
     return f"start {failure.index}: {failure.reason} ({failure.tries} tries)"
 
 
@@ -315,7 +306,7 @@ class Sweep(InNotebooks):
 
     parameters: list[Any]
     results: list[Result | None]
-    failures: list[Failure]
+    failures: list[gathering.Failure]
     seed: int
     time: float
 
@@ -348,7 +339,7 @@ def sweep(
     rng: RNG = None,
     folder: str | Path | None = None,
     progress: bool = False,
-    on_result: OnResult | None = None,
+    on_result: gathering.OnResult | None = None,
     blas_threads: int = 1,
     **options: Any,
 ) -> Sweep:
@@ -393,15 +384,15 @@ def sweep(
     listed = list(parameters)
     if not listed:
         raise InputError("there are no parameters.")
-    seed = seed_of(rng, folder)
+    seed = gathering.seed_of(rng, folder)
     length = _stretch(warm_start, len(listed))
     options = {**options, "eps": eps, "delta": delta}
     name = getattr(problem_of, "__qualname__", type(problem_of).__name__)
     known = {**options, "x0": x0}
     identity = {"kind": "sweep", "problem": name, "stretch": length, "options": known}
-    how = How(n_jobs, blas_threads, folder, progress, on_result)
-    work = Searches(problem_of, x0, options)
-    results, failures = gather(work, listed, seed, identity, how, "parameters", length)
+    how = gathering.How(n_jobs, blas_threads, folder, progress, on_result)
+    work = gathering.Searches(problem_of, x0, options)
+    results, failures = gathering.gather(work, listed, seed, identity, how, "parameters", length)
     return Sweep(listed, results, failures, seed, time.perf_counter() - begin)
 
 

@@ -116,8 +116,7 @@ def guarded(work: Callable[[Any], Any], position: int, job: Any, threads: int) -
 
 def first_line(failure: BaseException) -> str:
     """Return the first line of a message."""
-    lines = str(failure).strip().splitlines()
-    return lines[0] if lines else "no message"
+    return next(iter(str(failure).strip().splitlines()), "no message")
 
 
 class Pool:

@@ -13,15 +13,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import (
-    Polynomial,
-    SparsePolynomials,
-    largest,
-    largest_modulus,
-    penalised,
-    plane_pair,
-    top,
-)
+from goldstein.problems import forms
 from goldstein.problems.problem import Instance, Objective
 from goldstein.problems.registry import family
 from goldstein.problems.test06 import WONG_START, wong_3_polynomials
@@ -37,14 +29,14 @@ def _linear(rows: Any, low: Any, high: Any = np.inf) -> dict[str, Any]:
 def _waves(a: float, b: float) -> Any:
     """max{x1^2 + x2^2 + x1 x2 - 1, sin x1, -cos x2}."""
     values = (a**2 + b**2 + a * b - 1, np.sin(a), -np.cos(b))
-    return top(values, ((2 * a + b, 2 * b + a), (np.cos(a), 0.0), (0.0, np.sin(b))))
+    return forms.top(values, ((2 * a + b, 2 * b + a), (np.cos(a), 0.0), (0.0, np.sin(b))))
 
 
 def _growths(a: float, b: float) -> Any:
     """max{-exp(x1 - x2), sinh(x1 - 1) - 1, -log x2 - 1}."""
     e = np.exp(a - b)
     values = (-e, np.sinh(a - 1) - 1, -np.log(b) - 1)
-    return top(values, ((-e, e), (np.cosh(a - 1), 0.0), (0.0, -1 / b)))
+    return forms.top(values, ((-e, e), (np.cosh(a - 1), 0.0), (0.0, -1 / b)))
 
 
 #: The logarithm needs a positive variable: a bound that is not active says so.
@@ -63,7 +55,7 @@ def _madsen(
     @problem(2, f"{formula} s.t. {limit}", f"MAD{number}", name=f"mad_{number}", best=best)
     def build() -> Instance:
         limits = {**bounds, **_linear(row, low)}
-        return Instance(x0, plane_pair(objective), limits=limits)
+        return Instance(x0, forms.plane_pair(objective), limits=limits)
 
 
 _madsen(1, _WAVES, "x1+x2 >= 1/2", -0.38965952, [1.0, 2.0], [1.0, 1.0], 0.5)
@@ -94,12 +86,12 @@ def mad_6() -> Instance:
     low = np.array([0.4] * 6 + [1.0, 3.5])
     high = np.array([np.inf] * 6 + [1.0, 3.5])
     start = 0.5 * np.arange(1.0, 8.0)
-    return Instance(start, largest_modulus(residuals, row), limits=_linear(steps, low, high))
+    return Instance(start, forms.largest_modulus(residuals, row), limits=_linear(steps, low, high))
 
 
 @problem(
-    6, "the shortest distance of three points, negative, s.t. points in a pentagon",
-    "PENTAGON", best=-1.8596187,
+    6, "the shortest distance of three points, negative, s.t. points in a pentagon", "PENTAGON",
+    best=-1.8596187,
 )  # fmt: skip
 def pentagon() -> Instance:
     """Three points of a regular pentagon, as far apart as possible."""
@@ -119,24 +111,24 @@ def pentagon() -> Instance:
     angles = 2 * np.pi * np.arange(5) / 5
     sides = np.kron(np.eye(3), np.column_stack([np.cos(angles), np.sin(angles)]))
     start = np.array([-1.0, 0.0, 0.0, -1.0, 1.0, 1.0])
-    return Instance(start, largest(pieces, row), limits=_linear(sides, -np.inf, 1.0))
+    return Instance(start, forms.largest(pieces, row), limits=_linear(sides, -np.inf, 1.0))
 
 
-def wong_2_polynomials() -> list[Polynomial]:
+def wong_2_polynomials() -> list[forms.Polynomial]:
     """Objective and eight constraints (Hock-Schittkowski 113): wong_3 is made of them and more."""
     (_, terms, products), *rest = wong_3_polynomials()
     return [(45.0, [term for term in terms if term[1] <= 10], products), *rest[:8]]
 
 
-def _split(polynomials: list[Polynomial]) -> tuple[Objective, dict[str, Any]]:
+def _split(polynomials: list[forms.Polynomial]) -> tuple[Objective, dict[str, Any]]:
     """Penalise the curved constraints p <= 0, and keep the linear ones."""
     objective, *limits = polynomials
     flat = [not p[2] and all(power == 1 for _, _, power, _ in p[1]) for p in limits]
     curved = [p for p, straight in zip(limits, flat) if not straight]
-    straight = SparsePolynomials([p for p, is_flat in zip(limits, flat) if is_flat])
+    straight = forms.SparsePolynomials([p for p, is_flat in zip(limits, flat) if is_flat])
     size = max(variable for _, variable, _, _ in objective[1])
     rows = [straight.gradient(np.zeros(size), k) for k in range(sum(flat))]
-    return penalised([objective, *curved]), _linear(rows, -np.inf, -straight.constants)
+    return forms.penalised([objective, *curved]), _linear(rows, -np.inf, -straight.constants)
 
 
 @problem(
@@ -168,13 +160,13 @@ def curtis_overton() -> Instance:
     """A valley with a kink, cut by a constraint with a kink."""
     root = np.sqrt(2.0)
 
-    def gradient(x: Vector) -> Vector:
+    def both(x: Vector) -> Any:
         s = 8.0 if x[0] ** 2 >= x[1] else -8.0
-        return np.array([2 * s * x[0] - 2 * (1 - x[0]), -s])
+        value = 8 * abs(x[0] ** 2 - x[1]) + (1 - x[0]) ** 2
+        return value, (2 * s * x[0] - 2 * (1 - x[0]), -s)
 
     limit = NonlinearConstraint(
         lambda x: max(root * x[0], 2 * x[1]), -np.inf, 1.0,
         jac=lambda x: np.array([[root, 0.0] if root * x[0] > 2 * x[1] else [0.0, 2.0]]),
     )  # fmt: skip
-    objective = Objective(lambda x: float(8 * abs(x[0] ** 2 - x[1]) + (1 - x[0]) ** 2), gradient)
-    return Instance(np.array([-1.2, 1.0]), objective, limits={"constraints": limit})
+    return Instance([-1.2, 1.0], forms.together(both), limits={"constraints": limit})

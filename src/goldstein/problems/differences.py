@@ -146,4 +146,4 @@ def capped_l1(rng: Generator) -> Instance:
         return float(value), np.asarray((signs(r) * (np.abs(r) < cap)) @ inputs / n)
 
     start = np.linalg.lstsq(inputs, targets, rcond=None)[0]
-    return Instance(start, together(both), both(truth)[0])
+    return Instance(start, together(both), truth)

@@ -39,7 +39,7 @@ def unit_vector(d: int, i: int, entry: float = 1.0) -> Vector:
 
 def together(both: PairFunction, value: ValueFunction | None = None) -> Objective:
     """A function of a pair (value, gradient); `value` is for those whose value alone is cheaper."""
-    return Objective(value or (lambda x: both(x)[0]), lambda x: both(x)[1], both)
+    return Objective(value or (lambda x: both(x)[0]), both)
 
 
 def plane_pair(both: Callable[..., tuple[Any, Any]]) -> Objective:
@@ -108,15 +108,11 @@ def added(first: Objective, second: Objective) -> Objective:
     """f = first + second."""
 
     def both(x: Vector) -> tuple[float, Any]:
-        value, gradient = _pair(first, x)
-        more, further = _pair(second, x)
+        value, gradient = first.both(x)
+        more, further = second.both(x)
         return value + more, gradient + further
 
     return together(both, lambda x: first.value(x) + second.value(x))
-
-
-def _pair(f: Objective, x: Vector) -> tuple[float, Any]:
-    return (f.value(x), f.gradient(x)) if f.both is None else f.both(x)
 
 
 def hilbert_product(d: int) -> Pieces:

@@ -11,15 +11,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import (
-    hilbert_product,
-    hilbert_row,
-    largest_modulus,
-    sign,
-    signs,
-    together,
-    unit_vector,
-)
+from goldstein.problems import forms
 from goldstein.problems.problem import Instance, Objective
 from goldstein.problems.registry import AnyDimension, family
 
@@ -54,14 +46,11 @@ def _chain(left: Vector, right: Vector) -> Vector:
 def max_square() -> Objective:
     """max_i x_i^2, without temporaries of length d for the value."""
 
-    def value(x: Vector) -> float:
-        return float(max(x.max(), -x.min())) ** 2
-
-    def gradient(x: Vector) -> Vector:
+    def both(x: Vector) -> Any:
         i = int(np.argmax(np.abs(x)))
-        return unit_vector(x.size, i, 2.0 * x[i])
+        return float(x[i]) ** 2, forms.unit_vector(x.size, i, 2.0 * x[i])
 
-    return Objective(value, gradient)
+    return Objective(lambda x: float(max(x.max(), -x.min())) ** 2, both)
 
 
 @problem(ANY, "max_i x_i^2", "1", convex=True, reference=1.9044843180314297e-14)
@@ -73,7 +62,10 @@ def maxq(d: int = 50) -> Instance:
 @problem(ANY, "max_i |sum_j x_j/(i+j-1)|", "2", convex=True, public=False)
 def mxhilb(d: int = 50) -> Instance:
     """A max-norm of the badly conditioned Hilbert matrix."""
-    return Instance(np.ones(d), largest_modulus(hilbert_product(d), lambda x, i: hilbert_row(d, i)))
+    return Instance(
+        np.ones(d),
+        forms.largest_modulus(forms.hilbert_product(d), lambda x, i: forms.hilbert_row(d, i)),
+    )
 
 
 def chained_lq_objective() -> Objective:
@@ -87,7 +79,7 @@ def chained_lq_objective() -> Objective:
         g[[0, -1]] += 1.0
         return np.sum(np.maximum(sums - 1.0, 0.0)) - (2.0 * np.sum(x) - x[0] - x[-1]), g
 
-    return together(both)
+    return forms.together(both)
 
 
 @problem(
@@ -142,7 +134,7 @@ def active_faces(x: Vector) -> Any:
     total, i = float(np.sum(x)), int(np.argmax(np.abs(x)))
     y = total if abs(total) >= abs(x[i]) else x[i]
     slope = math.copysign(1.0 / (abs(y) + 1.0), y)
-    g = np.full(x.size, slope) if abs(total) >= abs(x[i]) else unit_vector(x.size, i, slope)
+    g = np.full(x.size, slope) if abs(total) >= abs(x[i]) else forms.unit_vector(x.size, i, slope)
     return math.log1p(abs(y)), g
 
 
@@ -172,12 +164,12 @@ def chained_mifflin_2(d: int = 50) -> Instance:
     def both(x: Vector) -> Any:
         squares = x * x
         y = squares[:-1] + squares[1:] - 1.0
-        slope = 4.0 + 3.5 * signs(y)
+        slope = 4.0 + 3.5 * forms.signs(y)
         value = 2.0 * np.sum(y) + 1.75 * np.sum(np.abs(y)) - np.sum(x[:-1])
         return value, _chain(slope * x[:-1] - 1.0, slope * x[1:])
 
     refined = {100: -70.15018778111931, 200: -140.86070717286947, 1000: -706.5460085828998}
-    return Instance(np.full(d, -1.0), together(both), refined.get(d))
+    return Instance(np.full(d, -1.0), forms.together(both), refined.get(d))
 
 
 @problem(
@@ -188,7 +180,7 @@ def chained_crescent_1(x: Vector) -> Any:
     """sum x_{i+1} + |sum x_i^2+(x_{i+1}-1)^2-1|: one curved kink. Minimiser: 0."""
     shifted = x[1:] - 1.0
     q = float(x[:-1] @ x[:-1] + shifted @ shifted) - (x.size - 1)
-    s = 2.0 * sign(q)
+    s = 2.0 * forms.sign(q)
     return float(np.sum(x[1:])) + abs(q), _chain(s * x[:-1], s * shifted + 1.0)
 
 
@@ -199,6 +191,6 @@ def chained_crescent_1(x: Vector) -> Any:
 def chained_crescent_2(x: Vector) -> Any:
     """A curved kink for every pair of neighbours. Minimiser: 0."""
     q = x[:-1] ** 2 + (x[1:] - 1.0) ** 2 - 1.0
-    s = 2.0 * signs(q)
+    s = 2.0 * forms.signs(q)
     value = np.sum(x[1:]) + np.sum(np.abs(q))
     return value, _chain(s * x[:-1], s * (x[1:] - 1.0) + 1.0)

@@ -257,13 +257,13 @@ def static_output_feedback(rng: Generator) -> Instance:
     def value(x: Vector) -> float:
         return float(np.linalg.eigvals(closed_loop(x)).real.max())
 
-    def gradient(x: Vector) -> Vector:
+    def both(x: Vector) -> Any:
         M = closed_loop(x)
         spectrum, right = np.linalg.eig(M)
         k = int(np.argmax(spectrum.real))
         mirrored, left = np.linalg.eig(M.T)
         u = left[:, int(np.argmin(np.abs(mirrored - spectrum[k])))]  # u'M = spectrum[k] u'
         sensitivity = np.outer(B.T @ u, C @ right[:, k]) / (u @ right[:, k])
-        return np.asarray(sensitivity.real.ravel())
+        return value(x), sensitivity.real.ravel()
 
-    return Instance(np.zeros(m * p), Objective(value, gradient))
+    return Instance(np.zeros(m * p), together(both, value))

@@ -18,7 +18,6 @@ from goldstein.oracles import Oracle
 #: Numbers and sequences of them, of NumPy's kind or Python's: `Problem` makes floats and arrays of
 #: what builders return.
 ValueFunction = Callable[[Vector], Any]
-GradientFunction = Callable[[Vector], Any]
 PairFunction = Callable[[Vector], tuple[Any, Any]]
 #: How arithmetic gives up far away: floats overflow or divide by zero, eigenvalues of inf fail.
 BREAKDOWN = (OverflowError, ZeroDivisionError, np.linalg.LinAlgError)
@@ -26,22 +25,21 @@ BestValueKind = Literal["exact", "literature", "planted", "best-found", "none"]
 
 
 class Objective(NamedTuple):
-    """What a builder writes down: value, gradient, and both at once where that is cheaper."""
+    """What a builder writes down: the value, and the pair of value and gradient."""
 
     value: ValueFunction
-    gradient: GradientFunction
-    both: PairFunction | None = None
+    both: PairFunction
 
 
 class Instance(NamedTuple):
-    """What a builder returns: the start, the function, and its value at a planted solution.
+    """What a builder returns: the start, the function, and a planted solution or its value.
 
     `limits` are `bounds` and `constraints` as `minimize` takes them, where there are any.
     """
 
     x0: ArrayLike
     objective: Objective
-    best_value: float | None = None
+    best: float | Vector | None = None
     limits: dict[str, Any] | None = None
 
 
@@ -138,23 +136,16 @@ class Problem(Facts, Oracle):
 
     def gradient(self, y: ArrayLike) -> Vector:
         """Return the gradient at y, or that of one active piece at a kink."""
-        point = self._checked(y)
-        with np.errstate(all="ignore"):
-            try:
-                return np.asarray(self.objective.gradient(point), dtype=np.float64)
-            except BREAKDOWN:
-                return np.full(self.dim, math.nan)
+        return self.fun_and_jac(y)[1]
 
     def fun_and_jac(self, x: ArrayLike) -> tuple[float, Vector]:
         """Return f(x) and the gradient, sharing work where the formula allows."""
-        if self.objective.both is None:
-            return self.value(x), self.gradient(x)
         point = self._checked(x)
         with np.errstate(all="ignore"):
             try:
                 value, gradient = self.objective.both(point)
             except BREAKDOWN:
-                return self.value(x), self.gradient(x)
+                return self.value(x), np.full(self.dim, math.nan)
         return float(value), np.asarray(gradient, dtype=np.float64)
 
     fun = value
@@ -220,11 +211,7 @@ def rotated(problem: Problem, seed: int) -> Problem:
         name=f"{problem.name}_rotated_{seed}",
         note=f"random rotation and shift of {problem.name}",
         x0=Q.T @ (problem.x0 - shift),
-        objective=Objective(
-            lambda y: problem.value(Q @ y + shift),
-            lambda y: np.asarray(problem.gradient(Q @ y + shift) @ Q),
-            both,
-        ),
+        objective=Objective(lambda y: problem.value(Q @ y + shift), both),
         reference_value=None,
         recipe=(rotated, (problem, seed)),
     )

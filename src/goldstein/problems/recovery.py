@@ -41,17 +41,16 @@ def _bilinear(A: Vector, B: Vector, y: Vector) -> Objective:
 @problem(
     AnyDimension(2), "mean_i |(a_i'x)^2-b_i|, 5d equations",
     "Duchi, Ruan (2019), Inf. Inference 8(3), 471-529, own seed", reference=1.9207725687753198e-16,
+    seed=31, size=20,
 )  # fmt: skip
-def phase_retrieval(d: int = 20, seed: int = 31) -> Instance:
+def phase_retrieval(d: int, rng: Generator) -> Instance:
     """Real phase retrieval without corruption."""
-    rng = np.random.default_rng(seed)
     m = 5 * d
     A = rng.standard_normal((m, d))
     truth = _unit(rng.standard_normal(d))
     b = (A @ truth) ** 2
     rng.random(m)  # the corruption draw of the noisy variants, kept so that x0 stays the same
-    objective = _phases(A, b)
-    return Instance(_unit(rng.standard_normal(d)), objective)
+    return Instance(_unit(rng.standard_normal(d)), _phases(A, b))
 
 
 @problem(
@@ -67,20 +66,18 @@ def blind_deconvolution(d: int, rng: Generator) -> Instance:
     y = (A @ u) * (B @ v)
     gross = rng.random(m) < 0.1
     y[gross] = 3.0 * rng.standard_normal(int(gross.sum()))
-
-    objective = _bilinear(A, B, y)
     x0 = rng.standard_normal(d) / np.sqrt(half)
-    return Instance(x0, objective, objective.value(np.concatenate([u, v])))
+    return Instance(x0, _bilinear(A, B, y), np.concatenate([u, v]))
 
 
 @problem(
     AnyDimension(4, 2), "mean_i ||X'a_i|^2-|X'b_i|^2-c_i|, X of rank 2, 4d equations",
     "Davis, Jiang (2022), arXiv:2205.00064, sec. 5, own seed", reference=3.37403716077489e-16,
+    seed=35, size=20,
 )  # fmt: skip
-def quadratic_sensing(d: int = 20, seed: int = 35) -> Instance:
+def quadratic_sensing(d: int, rng: Generator) -> Instance:
     """Low-rank recovery from differences of squares; x is X, row by row."""
     rows, rank, m = d // 2, 2, 4 * d
-    rng = np.random.default_rng(seed)
     A, B = rng.standard_normal((m, rows)), rng.standard_normal((m, rows))
     truth = rng.standard_normal((rows, rank))
     truth /= np.linalg.norm(truth)
@@ -203,8 +200,7 @@ def matrix_sensing_rectangular(rng: Generator) -> Instance:
         return np.concatenate([(combination @ V).ravel(), (combination.T @ U).ravel()])
 
     objective = sum_of_moduli(lambda x: (product(x) - b) / m, pullback)
-    x0 = truth + 0.4 * rng.standard_normal(truth.size)
-    return Instance(x0, objective, objective.value(truth))
+    return Instance(truth + 0.4 * rng.standard_normal(truth.size), objective, truth)
 
 
 @sensing(
@@ -217,10 +213,8 @@ def bilinear_sensing(rng: Generator) -> Instance:
     A, B = rng.standard_normal((m, half)), rng.standard_normal((m, half))
     truth = rng.standard_normal(2 * half) / np.sqrt(half)
     y = _corrupted((A @ truth[:half]) * (B @ truth[half:]), 0.2, 3.0, rng)
-
-    objective = _bilinear(A, B, y)
     x0 = truth + 0.5 * rng.standard_normal(2 * half) / np.sqrt(half)
-    return Instance(x0, objective, objective.value(truth))
+    return Instance(x0, _bilinear(A, B, y), truth)
 
 
 @sensing(
@@ -233,9 +227,7 @@ def phase_retrieval_corrupted(rng: Generator) -> Instance:
     A = rng.standard_normal((m, d))
     truth = rng.standard_normal(d) / np.sqrt(d)
     b = np.abs(_corrupted((A @ truth) ** 2, 0.1, 5.0, rng))
-    objective = _phases(A, b)
-    x0 = truth + 0.6 * rng.standard_normal(d) / np.sqrt(d)
-    return Instance(x0, objective, objective.value(truth))
+    return Instance(truth + 0.6 * rng.standard_normal(d) / np.sqrt(d), _phases(A, b), truth)
 
 
 @sensing(
@@ -307,8 +299,7 @@ def robust_pca_rank_2(rng: Generator) -> Instance:
     clean = truth[: n * rank].reshape(n, rank) @ truth[n * rank :].reshape(n, rank).T
     matrix = _corrupted(clean, 0.1, 8.0, rng)
     objective = _factorisation(matrix, np.ones((n, n)), rank)
-    x0 = truth + 0.7 * rng.standard_normal(truth.size)
-    return Instance(x0, objective, objective.value(truth))
+    return Instance(truth + 0.7 * rng.standard_normal(truth.size), objective, truth)
 
 
 @sensing(

@@ -7,6 +7,7 @@ import inspect
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -71,15 +72,17 @@ class Definition(Facts):
         instance = self.builder(**chosen)
         standard = chosen == self.defaults
         start = np.asarray(instance.x0, dtype=np.float64)
-        best = instance.best_value
-        if best is None and (standard or self.kind == "exact"):
+        best: Any = instance.best
+        if isinstance(best, np.ndarray):
+            best = instance.objective.value(best)
+        elif best is None and (standard or self.kind == "exact"):
             best = self.best(start.size) if callable(self.best) else self.best
         return Problem(
             **{each.name: getattr(self, each.name) for each in fields(Facts)},
             x0=start, objective=instance.objective, best_value=best,
             best_value_kind="none" if best is None else self.kind,
             reference_value=self.reference if standard else None, parameters=chosen,
-            recipe=(_rebuild, (self.name, chosen)), limits=instance.limits or {},
+            recipe=(partial(get, self.name, **chosen), ()), limits=instance.limits or {},
         )  # fmt: skip
 
     def _chosen(self, d: int | None, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -227,10 +230,6 @@ def get(name: str, d: int | None = None, **parameters: Any) -> Problem:
             "`goldstein problems` in a shell."
         )
     return definition.build(d, parameters)
-
-
-def _rebuild(name: str, parameters: dict[str, Any]) -> Problem:
-    return get(name, **parameters)
 
 
 def suite(name: str = "public") -> list[Problem]:

@@ -44,10 +44,11 @@ def absolute_deviations(rng: Generator) -> Instance:
 @problem(
     12, "mean_i max{0.9(b_i-a_i'x), 0.1(a_i'x-b_i)}, n = 120",
     "Koenker, Bassett (1978), Econometrica 46(1), 33-50", convex=True, best=0.503378546897173,
+    seed=382,
 )  # fmt: skip
-def quantile_regression(seed: int = 382) -> Instance:
+def quantile_regression(rng: Generator) -> Instance:
     """The 0.9-quantile of a linear model."""
-    A, b = _heavy(np.random.default_rng(seed), 120, 12)
+    A, b = _heavy(rng, 120, 12)
     n = b.size
 
     def both(x: Vector) -> Any:
@@ -103,11 +104,11 @@ def multisource_weber(rng: Generator) -> Instance:
 @problem(
     21, "t+sum_i max{0, -r_i'w-t}/(0.05n)+5|w-1/20|^2+10|sum w-1|, x = (t,w), n = 200",
     "Rockafellar, Uryasev (2000), J. Risk 2(3), 21-41", convex=True, best=0.1321448955177547,
+    seed=385,
 )  # fmt: skip
-def conditional_value_at_risk(seed: int = 385) -> Instance:
+def conditional_value_at_risk(rng: Generator) -> Instance:
     """A portfolio of twenty assets with a small tail risk."""
     n, d = 200, 20
-    rng = np.random.default_rng(seed)
     R = 0.05 + 0.3 * rng.standard_t(4.0, (n, d))
     G = np.column_stack([np.ones(n), R])
     tail = sum_of_positive_parts(
@@ -135,7 +136,7 @@ def ranking(rng: Generator) -> Instance:
     upper, lower = rng.standard_normal((20, 15)) + 0.4, rng.standard_normal((15, 15))
     D = (upper[:, None] - lower).reshape(300, 15)
     hinge = sum_of_positive_parts(lambda x: (1.0 - D @ x) / 300.0, lambda _, s: -(s @ D) / 300.0)
-    ridge = Objective(lambda x: 0.005 * float(x @ x), lambda x: 0.01 * x)
+    ridge = together(lambda x: (0.005 * float(x @ x), 0.01 * x))
     return Instance(np.zeros(15), added(hinge, ridge))
 
 
@@ -183,11 +184,11 @@ def spectral_norm(seed: int = 388) -> Instance:
 @problem(
     48, "|A(X)-b|^2/(2n)+0.2|X|_*, X of size 8 x 6, n = 60",
     "Recht, Fazel, Parrilo (2010), SIAM Rev. 52(3), 471-501", convex=True, best=0.7766842540618913,
+    seed=389,
 )  # fmt: skip
-def nuclear_norm_regression(seed: int = 389) -> Instance:
+def nuclear_norm_regression(rng: Generator) -> Instance:
     """A matrix of low rank; kinks where singular values vanish."""
     n, p, q = 60, 8, 6
-    rng = np.random.default_rng(seed)
     A = rng.standard_normal((n, p * q))
     truth = np.outer(rng.standard_normal(p), rng.standard_normal(q))
     b = A @ truth.ravel() + 0.3 * rng.standard_normal(n)
@@ -277,11 +278,11 @@ def fused_lasso(rng: Generator) -> Instance:
 @nearly_smooth(
     30, "|x|^2/20+mean_i max{0, 1-y_i a_i'x}, n = 120",
     "Cortes, Vapnik (1995), Mach. Learn. 20, 273-297", convex=True, best=0.3210673720316909,
+    seed=364,
 )  # fmt: skip
-def hinge_svm(seed: int = 364) -> Instance:
+def hinge_svm(rng: Generator) -> Instance:
     """A support vector machine whose minimum lies on few kinks."""
     n, d = 120, 30
-    rng = np.random.default_rng(seed)
     A = rng.standard_normal((n, d))
     Z = signs(A @ rng.standard_normal(d) + 2.0 * rng.standard_normal(n))[:, None] * A
     hinge = sum_of_positive_parts(lambda x: (1.0 - Z @ x) / n, lambda _, s: -(s @ Z) / n)
@@ -312,11 +313,11 @@ def penalised_rosenbrock() -> Instance:
 @nearly_smooth(
     40, "x'Qx/2+c'x+5 sum_{i<=12} max{0, a_i'x-b_i}",
     "Han, Mangasarian (1979), Math. Program. 17, 251-269", convex=True, best=-146.71753393963687,
+    seed=366,
 )  # fmt: skip
-def penalised_quadratic(seed: int = 366) -> Instance:
+def penalised_quadratic(rng: Generator) -> Instance:
     """A quadratic program in an exact penalty, condition number 1000."""
     d, m = 40, 12
-    rng = np.random.default_rng(seed)
     turn = np.linalg.qr(rng.standard_normal((d, d)))[0]
     Q = (turn * np.logspace(-2.0, 1.0, d)) @ turn.T
     c, A, b = rng.standard_normal(d), rng.standard_normal((m, d)), rng.uniform(0.0, 1.0, m)
@@ -332,11 +333,11 @@ def penalised_quadratic(seed: int = 366) -> Instance:
 @nearly_smooth(
     50, "|Ax-b|^2/(2n)+0.3 sum_g |x_g|, n = 100, ten groups of five",
     "Yuan, Lin (2006), J. R. Stat. Soc. B 68, 49-67", convex=True, best=1.8415114499634768,
+    seed=367,
 )  # fmt: skip
-def group_lasso(seed: int = 367) -> Instance:
+def group_lasso(rng: Generator) -> Instance:
     """Kinks only where a whole group vanishes."""
     n, d = 100, 50
-    rng = np.random.default_rng(seed)
     A = rng.standard_normal((n, d))
     truth = np.where(np.arange(d) < 15, rng.standard_normal(d), 0.0)
     b = A @ truth + 0.5 * rng.standard_normal(n)
@@ -353,11 +354,11 @@ def group_lasso(seed: int = 367) -> Instance:
 @nearly_smooth(
     80, "|Ax-b|^2/(2n)+sum_i p(min{|x_i|, 0.6}), p(t) = 0.2t-t^2/6, n = 100",
     "Zhang (2010), Ann. Statist. 38(2), 894-942", best=0.459451777023863, note="local minima exist",
+    seed=368,
 )  # fmt: skip
-def minimax_concave_regression(seed: int = 368) -> Instance:
+def minimax_concave_regression(rng: Generator) -> Instance:
     """A nonconvex penalty with a kink at 0 only."""
     n, d, lam, gamma = 100, 80, 0.2, 3.0
-    rng = np.random.default_rng(seed)
     A = rng.standard_normal((n, d))
     b = A @ _sparse(rng, d, 10) + 0.3 * rng.standard_normal(n)
 

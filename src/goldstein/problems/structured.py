@@ -11,7 +11,7 @@ import numpy as np
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.problems.forms import largest, plane_pair, sign, signs, sum_of_moduli, together
-from goldstein.problems.problem import Instance, Objective
+from goldstein.problems.problem import Instance
 from goldstein.problems.registry import AnyDimension, family
 
 problem = family("structured")
@@ -65,13 +65,12 @@ def nesterov_worst(d: int = 50, m: int = 10) -> Instance:
     if not 1 <= m <= d:
         raise InputError(f"nesterov_worst: m = {m} is not possible; use 1 <= m <= d = {d}.")
 
-    def gradient(x: Vector) -> Vector:
+    def both(x: Vector) -> Any:
         g = x.copy()
         g[int(np.argmax(x[:m]))] += 1.0
-        return g
+        return float(x[:m].max() + 0.5 * (x @ x)), g
 
-    objective = Objective(lambda x: float(x[:m].max() + 0.5 * (x @ x)), gradient)
-    return Instance(np.zeros(d), objective, -0.5 / m)
+    return Instance(np.zeros(d), together(both), -0.5 / m)
 
 
 @problem(
@@ -183,8 +182,8 @@ def _parabola(t: float) -> tuple[float, float]:
 
 
 @chebyshev(
-    ANY, "(x1-1)^2/4+sum_{i<d} (x_{i+1}-2x_i^2+1)^2", smooth=True,
-    reference=4.6407207939954835e-29, note="very long curved valley",
+    ANY, "(x1-1)^2/4+sum_{i<d} (x_{i+1}-2x_i^2+1)^2", smooth=True, reference=4.6407207939954835e-29,
+    note="very long curved valley",
 )  # fmt: skip
 def nesterov_chebyshev_rosenbrock_smooth(d: int = 5) -> Instance:
     """The smooth variant; unique minimiser at all ones."""

@@ -7,16 +7,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import (
-    Polynomial,
-    SparsePolynomials,
-    Term,
-    largest,
-    largest_modulus,
-    penalised,
-    rosen_suzuki_polynomials,
-    top,
-)
+from goldstein.problems import forms
 from goldstein.problems.problem import Instance
 from goldstein.problems.registry import family
 
@@ -32,7 +23,7 @@ def wf(a: float, b: float) -> Any:
     r, slope = 10.0 * a / (a + 0.1), 1.0 / (a + 0.1) ** 2
     signs = ((1.0, 1.0), (-1.0, 1.0), (1.0, -1.0))
     values = [0.5 * (s * a + t * r) + b * b for s, t in signs]
-    return top(values, [(0.5 * (s + t * slope), 2.0 * b) for s, t in signs])
+    return forms.top(values, [(0.5 * (s + t * slope), 2.0 * b) for s, t in signs])
 
 
 @problem(
@@ -50,7 +41,7 @@ def evd52(a: float, b: float, c: float) -> Any:
         (a + b + c - 1.0, (1.0, 1.0, 1.0)), (a + b - c + 1.0, (1.0, 1.0, -1.0)),
         (cubic, (slope, 12.0 * b, 20.0 * w)), (a * a - 9.0 * c, (2.0 * a, 0.0, -9.0)),
     )  # fmt: skip
-    return top(*zip(*pieces))
+    return forms.top(*zip(*pieces))
 
 
 @problem(
@@ -59,7 +50,7 @@ def evd52(a: float, b: float, c: float) -> Any:
 )  # fmt: skip
 def polak_6() -> Instance:
     """Rosen-Suzuki after a nonlinear bijection of the variables."""
-    system = SparsePolynomials(rosen_suzuki_polynomials())
+    system = forms.SparsePolynomials(forms.rosen_suzuki_polynomials())
 
     def substitute(x: Vector) -> Vector:
         a = x[0] - (x[3] + 1.0) ** 4
@@ -77,12 +68,12 @@ def polak_6() -> Instance:
         along_a = g[0] - 4.0 * z[0] ** 3 * g[1]
         return along_a, g[1], g[2], g[3] - 4.0 * (x[3] + 1.0) ** 3 * along_a
 
-    return Instance(np.zeros(4), largest(pieces, row))
+    return Instance(np.zeros(4), forms.largest(pieces, row))
 
 
-def wong_1_polynomials() -> list[Polynomial]:
+def wong_1_polynomials() -> list[forms.Polynomial]:
     """Objective and four constraints of Hock and Schittkowski's problem 100."""
-    p0: list[Term] = [
+    p0: list[forms.Term] = [
         (1, 1, 2, 10), (5, 2, 2, 12), (1, 3, 4, 0), (3, 4, 2, 11), (10, 5, 6, 0),
         (7, 6, 2, 0), (1, 7, 4, 0), (-10, 6, 1, 0), (-8, 7, 1, 0),
     ]  # fmt: skip
@@ -102,12 +93,12 @@ def wong_1_polynomials() -> list[Polynomial]:
 )  # fmt: skip
 def wong_1() -> Instance:
     """Wong's first problem, exactly penalised."""
-    return Instance([1.0, 2, 0, 4, 0, 1, 1], penalised(wong_1_polynomials()))
+    return Instance([1.0, 2, 0, 4, 0, 1, 1], forms.penalised(wong_1_polynomials()))
 
 
-def wong_3_polynomials() -> list[Polynomial]:
+def wong_3_polynomials() -> list[forms.Polynomial]:
     """Objective and seventeen constraints."""
-    p0: list[Term] = [
+    p0: list[forms.Term] = [
         (1, 1, 2, 0), (1, 2, 2, 0), (-14, 1, 1, 0), (-16, 2, 1, 0), (1, 3, 2, 10), (4, 4, 2, 5),
         (1, 5, 2, 3), (2, 6, 2, 1), (5, 7, 2, 0), (7, 8, 2, 11), (2, 9, 2, 10), (1, 10, 2, 7),
         (1, 11, 2, 9), (10, 12, 2, 1), (5, 13, 2, 7), (4, 14, 2, 14), (27, 15, 2, 1),
@@ -140,12 +131,12 @@ WONG_START = (2.0, 3, 5, 5, 1, 2, 7, 3, 6, 10, 2, 2, 6, 15, 1, 2, 1, 2, 1, 3)
 
 
 @problem(
-    20, "max{p0, p0+10p_k}, 17 polynomial constraints", "21", convex=True,
-    best=133.72827616781444, kind="literature", reference=133.72827616782362,
+    20, "max{p0, p0+10p_k}, 17 polynomial constraints", "21", convex=True, best=133.72827616781444,
+    kind="literature", reference=133.72827616782362,
 )  # fmt: skip
 def wong_3() -> Instance:
     """Wong's third problem, exactly penalised."""
-    return Instance(WONG_START, penalised(wong_3_polynomials()))
+    return Instance(WONG_START, forms.penalised(wong_3_polynomials()))
 
 
 @problem(
@@ -162,7 +153,7 @@ def polak_3() -> Instance:
         gap = x - centres[j]
         return 2.0 * weights[j] * gap * np.exp(gap**2)
 
-    objective = largest(lambda x: np.sum(weights * np.exp((x - centres) ** 2), axis=1), row)
+    objective = forms.largest(lambda x: np.sum(weights * np.exp((x - centres) ** 2), axis=1), row)
     return Instance(np.ones(11), objective)
 
 
@@ -180,7 +171,7 @@ def bard() -> Instance:
         q = i[k] / (v[k] * x[1] + w[k] * x[2]) ** 2
         return -1.0, q * v[k], q * w[k]
 
-    objective = largest_modulus(lambda x: y - x[0] - i / (v * x[1] + w * x[2]), row)
+    objective = forms.largest_modulus(lambda x: y - x[0] - i / (v * x[1] + w * x[2]), row)
     return Instance(np.ones(3), objective)
 
 
@@ -201,7 +192,7 @@ def davidon_2() -> Instance:
     def pieces(x: Vector) -> Any:
         return (x[0] + x[1] * t - exponential) ** 2 + (x[2] + x[3] * sine - cosine) ** 2
 
-    return Instance([25.0, 5.0, -5.0, -1.0], largest(pieces, row))
+    return Instance([25.0, 5.0, -5.0, -1.0], forms.largest(pieces, row))
 
 
 @problem(
@@ -221,7 +212,7 @@ def oet_5() -> Instance:
     def residuals(x: Vector) -> Any:
         return x[3] - (x[0] * t**2 + x[1] * t + x[2]) ** 2 - root
 
-    return Instance(np.ones(4), largest_modulus(residuals, row))
+    return Instance(np.ones(4), forms.largest_modulus(residuals, row))
 
 
 @problem(
@@ -242,7 +233,7 @@ def exp() -> Instance:
         q = -(x[0] + x[1] * s) / below**2
         return 1.0 / below, s / below, q * s, q * s**2, q * s**3
 
-    objective = largest_modulus(lambda x: (x[0] + x[1] * t) / bottom(x, t) - target, row)
+    objective = forms.largest_modulus(lambda x: (x[0] + x[1] * t) / bottom(x, t) - target, row)
     return Instance([0.5, 0.0, 0.0, 0.0, 0.0], objective)
 
 
@@ -278,7 +269,7 @@ def el_attar_fit() -> tuple[Any, Any, Any]:
 def evd61() -> Instance:
     """El-Attar's fit in the max-norm."""
     residuals, row, _ = el_attar_fit()
-    return Instance(EL_ATTAR_START, largest_modulus(residuals, row))
+    return Instance(EL_ATTAR_START, forms.largest_modulus(residuals, row))
 
 
 @problem(
@@ -321,7 +312,9 @@ def transformer() -> Instance:
         derivative = ((d[0] - d[1]) - rho * (d[0] + d[1])) / total
         return np.real(np.conj(rho) * derivative) / abs(rho)
 
-    return Instance([0.8, 1.5, 1.2, 3.0, 0.8, 6.0], largest(lambda x: np.abs(reflections(x)), row))
+    return Instance(
+        [0.8, 1.5, 1.2, 3.0, 0.8, 6.0], forms.largest(lambda x: np.abs(reflections(x)), row)
+    )
 
 
 @problem(
@@ -346,7 +339,7 @@ def watson() -> Instance:
         g[:2] = (1.0, 0.0) if k == 0 else (-2.0 * x[0], 1.0)
         return g
 
-    return Instance(np.zeros(20), largest_modulus(residuals, row))
+    return Instance(np.zeros(20), forms.largest_modulus(residuals, row))
 
 
 @problem(
@@ -375,4 +368,4 @@ def osborne_2() -> Instance:
         return np.concatenate([[-decay], -bells, [x[0] * t[k] * decay], *late])
 
     start = [1.3, 0.65, 0.65, 0.7, 0.6, 3.0, 5.0, 7.0, 2.0, 4.5, 5.5]
-    return Instance(start, largest_modulus(residuals, row))
+    return Instance(start, forms.largest_modulus(residuals, row))

@@ -8,15 +8,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import (
-    largest,
-    penalised,
-    rosen_suzuki_polynomials,
-    sign,
-    sum_of_moduli,
-    together,
-    top,
-)
+from goldstein.problems import forms
 from goldstein.problems.haarala import chained_lq_objective, max_square, ramp_start
 from goldstein.problems.problem import Instance
 from goldstein.problems.registry import AnyDimension, family
@@ -45,7 +37,9 @@ def cb3_pair(a: float, b: float) -> tuple[float, tuple[float, float]]:
     """Return the largest of the three CB3 pieces and its gradient."""
     growth = 2.0 * math.exp(b - a)
     pieces = (a**4 + b * b, (2.0 - a) ** 2 + (2.0 - b) ** 2, growth)
-    return top(pieces, ((4.0 * a**3, 2.0 * b), (2.0 * a - 4.0, 2.0 * b - 4.0), (-growth, growth)))
+    return forms.top(
+        pieces, ((4.0 * a**3, 2.0 * b), (2.0 * a - 4.0, 2.0 * b - 4.0), (-growth, growth))
+    )
 
 
 #: Minimiser (1, 1), where all three pieces meet.
@@ -63,7 +57,7 @@ def dem(a: float, b: float) -> Any:
     """Minimiser (0, -3)."""
     sharp, round_ = 5.0 * abs(a) + b, a * a + b * b + 4.0 * b
     if sharp >= round_:
-        return sharp, (5.0 * sign(a), 1.0)
+        return sharp, (5.0 * forms.sign(a), 1.0)
     return round_, (2.0 * a, 2.0 * b + 4.0)
 
 
@@ -101,7 +95,7 @@ def mifflin_2(a: float, b: float) -> Any:
 )  # fmt: skip
 def rosen_suzuki() -> Instance:
     """Minimiser (0, 1, 2, -1)."""
-    return Instance(np.zeros(4), penalised(rosen_suzuki_polynomials()))
+    return Instance(np.zeros(4), forms.penalised(forms.rosen_suzuki_polynomials()))
 
 
 def _matrix(text: str) -> Vector:
@@ -140,7 +134,7 @@ def colville_1() -> Instance:
             gradient -= 50.0 * A[i]
         return float(value), gradient
 
-    return Instance([0.0, 0.0, 0.0, 0.0, 1.0], together(both))
+    return Instance([0.0, 0.0, 0.0, 0.0, 1.0], forms.together(both))
 
 
 @problem(
@@ -150,7 +144,7 @@ def colville_1() -> Instance:
 def el_attar() -> Instance:
     """A least absolute deviation fit."""
     residuals, _, pullback = el_attar_fit()
-    return Instance(EL_ATTAR_START, sum_of_moduli(residuals, pullback))
+    return Instance(EL_ATTAR_START, forms.sum_of_moduli(residuals, pullback))
 
 
 @problem(
@@ -168,7 +162,7 @@ def maxquad() -> Instance:
     dominant = np.abs(np.sin(k)) * i / 10.0 + np.sum(np.abs(matrices), axis=2)
     matrices[:, on_diagonal, on_diagonal] = dominant
     vectors = np.exp(i / k) * np.sin(i * k)
-    objective = largest(
+    objective = forms.largest(
         lambda x: np.asarray((matrices @ x) @ x - vectors @ x),
         lambda x, j: np.asarray(2.0 * matrices[j] @ x - vectors[j]),
     )
@@ -207,7 +201,7 @@ def steiner_2() -> Instance:
         g[:, 1:] -= pull[:, 8:]
         return weights @ lengths, g.ravel()
 
-    return Instance(start.ravel(), together(both))
+    return Instance(start.ravel(), forms.together(both))
 
 
 @problem(20, "max_i x_i^2", "19", convex=True, reference=1.7932198186884777e-15)
@@ -247,7 +241,7 @@ def shell_dual() -> Instance:
         value = 2.0 * abs(cube) + x @ Cx - b @ y + 100.0 * penalty
         active = (violation > 0.0).astype(np.float64)
         g = np.empty(15)
-        g[:5] = 6.0 * sign(cube) * cubic * x**2 + 2.0 * Cx
+        g[:5] = 6.0 * forms.sign(cube) * cubic * x**2 + 2.0 * Cx
         g[:5] -= 200.0 * (C @ active + 3.0 * cubic * x * active)
         g[5:] = 100.0 * (A @ active) - b
         g[z < 0.0] -= 100.0
@@ -255,4 +249,4 @@ def shell_dual() -> Instance:
 
     x0 = np.full(15, 1e-4)
     x0[11] = 60.0
-    return Instance(x0, together(both))
+    return Instance(x0, forms.together(both))

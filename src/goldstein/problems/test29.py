@@ -11,13 +11,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import (
-    Pieces,
-    hilbert_product,
-    largest_modulus,
-    sum_of_moduli,
-    unit_vector,
-)
+from goldstein.problems import forms
 from goldstein.problems.problem import Instance, Objective
 from goldstein.problems.registry import AnyDimension, family
 
@@ -29,7 +23,7 @@ ANY = AnyDimension(2)
 
 
 def _tridiagonal(
-    diagonal: Pieces, slope: Callable[[float, int], float], below: float, above: float
+    diagonal: forms.Pieces, slope: Callable[[float, int], float], below: float, above: float
 ) -> Objective:
     """max_i |diagonal_i(x_i) + below x_{i-1} + above x_{i+1}|; slope(x_i, i) = diagonal_i'."""
 
@@ -40,14 +34,14 @@ def _tridiagonal(
         return r
 
     def row(x: Vector, i: int) -> Vector:
-        g = unit_vector(x.size, i, slope(float(x[i]), i))
+        g = forms.unit_vector(x.size, i, slope(float(x[i]), i))
         if i > 0:
             g[i - 1] = below
         if i + 1 < x.size:
             g[i + 1] = above
         return g
 
-    return largest_modulus(residuals, row)
+    return forms.largest_modulus(residuals, row)
 
 
 @problem(
@@ -56,8 +50,8 @@ def _tridiagonal(
 )  # fmt: skip
 def hilbert_l1(d: int = 50) -> Instance:
     """L1HILB: the 1-norm of the Hilbert matrix times x."""
-    product = hilbert_product(d)
-    return Instance(np.ones(d), sum_of_moduli(product, lambda x, s: product(s)))
+    product = forms.hilbert_product(d)
+    return Instance(np.ones(d), forms.sum_of_moduli(product, lambda x, s: product(s)))
 
 
 @problem(
@@ -93,7 +87,7 @@ def trigonometric_blocks(d: int = 50) -> Instance:
         g[i] -= factor[i] * np.sin(x[i]) + np.cos(x[i])
         return g
 
-    return Instance(np.full(d, 1.0 / d), largest_modulus(residuals, row))
+    return Instance(np.full(d, 1.0 / d), forms.largest_modulus(residuals, row))
 
 
 @problem(

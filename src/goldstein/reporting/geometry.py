@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import timeit
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -186,12 +186,7 @@ def grid_around(
 
 def seconds_per(call: Callable[[], Any]) -> float:
     """Return what a call takes: the best of a few, the first of which may load something."""
-    times = []
-    for _ in range(4):
-        begin = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - begin)
-    return min(times)
+    return min(timeit.repeat(call, number=1, repeat=4))
 
 
 def value_function(fun: Any) -> Callable[[Vector], Any]:

@@ -19,7 +19,8 @@ def html_of(thing: Any) -> str:
     if hasattr(thing, "history"):
         return _observations(thing.history)
     if hasattr(thing, "certificates"):
-        return _table("stationarity curve", _pairs(thing), head=("delta", "eps"))
+        pairs = [(f"{delta:.3g}", f"{eps:.3g}") for delta, eps in zip(thing.deltas, thing.eps)]
+        return _table("stationarity curve", pairs, head=("delta", "eps"))
     if not hasattr(thing, "label"):
         return f"<pre>{escape(repr(thing))}</pre>"
     return _table(type(thing).__name__, _certificate_rows(thing))
@@ -63,10 +64,6 @@ def _certificate_rows(certificate: Any) -> list[tuple[str, str]]:
         ("proved", claim_of(certificate)),
         ("label", f"{certificate.label}: {trust_of(certificate)}"),
     ]
-
-
-def _pairs(curve: Any) -> Iterable[Sequence[str]]:
-    return [(f"{delta:.3g}", f"{eps:.3g}") for delta, eps in zip(curve.deltas, curve.eps)]
 
 
 def _table(title: str, rows: Iterable[Sequence[str]], head: Sequence[str] = ()) -> str:

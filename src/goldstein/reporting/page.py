@@ -44,9 +44,8 @@ def body(subject: Subject) -> str:
 def _head(subject: Subject) -> dict[str, Any]:
     """What stands at the top."""
     result, certificate = subject.result, subject.certificate
-    calls = f"{result.nfev} values, {result.ngev} gradients"
-    if subject.running:
-        calls = str(subject.calls)
+    told = f"{result.nfev} values, {result.ngev} gradients"
+    calls = str(subject.calls) if subject.running else told
     facts = [
         ("f(x)", number(result.fun, 10)),
         ("variables", str(subject.x.size)),
@@ -64,12 +63,10 @@ def _head(subject: Subject) -> dict[str, Any]:
         claim = "Nothing is proved before the run ends."
         empty = dict.fromkeys(("tone", "label", "shortfall", "trust", "remark"), "")
         facts = facts if len(subject.history) else []
-        told = {"title": subject.title, "verdict": "Running", "claim": claim, "facts": facts}
-        return {**empty, **told}
-    if certificate is None:
-        claim = "Nothing was proved about this point."
-        shortfall, label, trust = "", "", ""
-    else:
+        known = {"title": subject.title, "verdict": "Running", "claim": claim, "facts": facts}
+        return {**empty, **known}
+    claim, shortfall, label, trust = "Nothing was proved about this point.", "", "", ""
+    if certificate is not None:
         how = "Estimated" if certificate.label == "estimated" else "Proved"
         claim = f"{how}: {claim_of(certificate)}."
         shortfall, label, trust = (
@@ -142,7 +139,7 @@ def write_report(
     asked = best.asked
     oracle, known = (None, {}) if asked is None else (asked.fun, asked.limits)
     if fun is not None:
-        oracle, known = _oracle(best, fun, jac), {}
+        oracle, known = as_oracle(fun, jac, (), getattr(best.certificate, "layout", [0])), {}
     subject = Subject(
         best, title or _title(best, oracle), oracle, limits or known,
         remark="" if oracle is not None else _NO_FUNCTION, starts=many,
@@ -161,11 +158,6 @@ def write_page(subject: Subject, path: str | Path) -> Path:
     with replacing(target) as file:
         file.write(html.encode())
     return target
-
-
-def _oracle(result: Result, fun: Any, jac: Any) -> Oracle:
-    layout = getattr(result.certificate, "layout", [0])
-    return as_oracle(fun, jac, (), layout)
 
 
 def _title(result: Result, oracle: Oracle | None) -> str:

@@ -8,12 +8,7 @@ import numpy as np
 
 from goldstein.errors import InputError
 from goldstein.reporting.geometry import geometry_of, grid_around, value_function
-from goldstein.reporting.pictures.certificate import (
-    draw_gradients,
-    draw_lines,
-    draw_multipliers,
-    draw_points,
-)
+from goldstein.reporting.pictures import certificate as drawing
 from goldstein.reporting.pictures.run import draw_course, draw_curve, draw_training
 from goldstein.reporting.svg import matplotlib_for
 from goldstein.result import History, Result
@@ -42,7 +37,7 @@ def plot_certificate(certificate: Any, ax: Any = None, fun: Any = None, zoom: fl
         if fun is None:
             raise InputError("a picture of a minimum needs the function: plot(fun=...).")
         (one,) = _axes(ax, 1)
-        return draw_lines(one, certificate, value_function(fun))
+        return drawing.draw_lines(one, certificate, value_function(fun))
     axes = _axes(ax, 2, alone=1)
     if len(axes) == 2:
         geometry = geometry_of(certificate)
@@ -50,7 +45,7 @@ def plot_certificate(certificate: Any, ax: Any = None, fun: Any = None, zoom: fl
         if fun is not None and np.isfinite(geometry.radius):
             half = zoom * geometry.radius
             levels = grid_around(geometry, certificate.x, value_function(fun), half, LEVELS_TIME)
-        draw_points(axes[0], geometry, zoom, levels)
+        drawing.draw_points(axes[0], geometry, zoom, levels)
     _draw_second(axes[-1], certificate)
     return ax if len(axes) == 1 else axes
 
@@ -76,9 +71,9 @@ def _draw_second(axes: Any, certificate: Any) -> None:
         axes.set_axis_off()
         axes.set_title(certificate.said(), fontsize="small")
     elif hasattr(certificate, "multipliers") and not hasattr(certificate, "gradients"):
-        draw_multipliers(axes, certificate)
+        drawing.draw_multipliers(axes, certificate)
     else:
-        draw_gradients(axes, geometry_of(certificate), float(certificate.eps))
+        drawing.draw_gradients(axes, geometry_of(certificate), float(certificate.eps))
 
 
 def _axes(ax: Any, count: int, alone: int | None = None) -> Any:

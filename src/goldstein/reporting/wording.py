@@ -52,14 +52,9 @@ def claim_of(certificate: Any) -> str:
     words = _CLAIMS.get(getattr(certificate, "kind", ""))
     if words is None:
         return str(certificate.summary() if hasattr(certificate, "summary") else certificate)
-    return words.format(
-        eps=certificate.eps,
-        delta=certificate.delta,
-        gap=getattr(certificate, "gap", 0.0),
-        said=minimality(certificate),
-        feasibility=getattr(certificate, "feasibility", 0.0),
-        confidence=getattr(certificate, "confidence", 1.0),
-    )
+    names = ("eps", "delta", "gap", "feasibility", "confidence")
+    numbers = {name: getattr(certificate, name, None) for name in names}
+    return words.format(said=minimality(certificate), **numbers)
 
 
 def trust_of(certificate: Any) -> str:

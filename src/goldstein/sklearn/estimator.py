@@ -11,6 +11,7 @@ import numbers
 import os
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,16 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import validation
 from sklearn.utils.class_weight import compute_class_weight
-from sklearn.utils.validation import (
-    check_array,
-    check_consistent_length,
-    check_random_state,
-    validate_data,
-)
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
+from goldstein.fitting.fit import Options
 from goldstein.sklearn.chunked import checked_chunks, is_dask_array
 from goldstein.storage.folder import NO_STORE, Folder, Store, described, digest, seed_in
 
@@ -39,11 +36,20 @@ _FREE = ("checkpoint", "max_calls", "max_time", "n_jobs", "random_state", "warm_
 UNEVEN = 100.0
 
 
+@dataclass(eq=False, repr=False)
 class ProvedEstimator(BaseEstimator):  # type: ignore[misc]
     """An estimator with certificates; its parameters are the fields of a dataclass."""
 
     #: What every value of a parameter must be; None is allowed where that is the default.
-    _rules: ClassVar[dict[str, Any]] = {}
+    _rules: ClassVar[dict[str, Any]]
+
+    _: KW_ONLY
+    eps: float = 1e-3
+    delta: float = 1e-3
+    certificate: str = "near"
+    max_calls: int | None = None
+    max_time: float | None = None
+    random_state: int | np.random.RandomState | None = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -70,9 +76,9 @@ class ProvedEstimator(BaseEstimator):  # type: ignore[misc]
             X, y = checked_chunks(X, y)
             self._check_features(X, reset=reset)
             if y_numeric:
-                y = check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
+                y = validation.check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
             return X, y
-        X, y = validate_data(
+        X, y = validation.validate_data(
             self, X, y, reset=reset, accept_sparse="csr", dtype=np.float64, y_numeric=y_numeric
         )
         return X, np.asarray(y, dtype=np.float64) if y_numeric else y
@@ -82,7 +88,7 @@ class ProvedEstimator(BaseEstimator):  # type: ignore[misc]
         if is_dask_array(X):
             self._check_features(X, reset=False)
             return X
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+        return validation.validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
 
     def _check_features(self, X: Any, *, reset: bool) -> None:
         if reset:
@@ -92,6 +98,14 @@ class ProvedEstimator(BaseEstimator):  # type: ignore[misc]
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
+
+    def _options(self, seed: int, kind: Callable[..., Any] = Options, **more: Any) -> Any:
+        """Return what a fit shall reach and may take."""
+        near = self.certificate == "near"
+        return kind(
+            self.eps, self.delta, seed, max_calls=self.max_calls, max_time=self.max_time, near=near,
+            **more,
+        )  # fmt: skip
 
     def _remember_claims(self, fits: list[Any]) -> None:
         """Keep what was proved of the machines, and the weakest of it; and the parameters."""
@@ -105,7 +119,7 @@ class ProvedEstimator(BaseEstimator):  # type: ignore[misc]
         every = all(m is not None for m in self.minima_)
         self.minimum_ = max(self.minima_, key=lambda m: m.gap) if every else None
         self.gap_ = None if self.minimum_ is None else self.minimum_.gap
-        remember_parameters(self)
+        self._fitted_with = self.get_params(deep=False)  # `set_params` is about the next fit
 
     def _class_numbers(self, y: NDArray[Any], weights: Vector) -> tuple[NDArray[np.intp], Vector]:
         """Return the numbers of the classes, and the weights times the class weights."""
@@ -123,6 +137,11 @@ def known_classes(y: NDArray[Any]) -> NDArray[Any]:
     if len(classes) < 2:
         raise InputError(f"a classifier needs at least two classes, got one class: {classes[0]}.")
     return classes
+
+
+def winners(scores: Vector) -> NDArray[np.intp]:
+    """Return the numbers of the predicted classes, from one score (of two classes) or one each."""
+    return (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
 
 
 def _rule(*limits: tuple[Callable[[float], bool], str]) -> Callable[[str, Any], float]:
@@ -143,6 +162,11 @@ _FINITE = (math.isfinite, "be a finite number")
 positive, finite = _rule(_POSITIVE), _rule(_FINITE)
 nonnegative = _rule(_FINITE, (lambda value: value >= 0.0, "not be negative"))
 fraction = _rule(_POSITIVE, (lambda value: value < 1.0, "be between 0 and 1"))
+
+ProvedEstimator._rules = {
+    **dict.fromkeys(("eps", "delta", "max_time"), positive), "max_calls": 1,
+    "certificate": ("near", "goldstein"),
+}  # fmt: skip
 
 
 def at_least(name: str, value: Any, least: int) -> int:
@@ -165,14 +189,14 @@ def checked_sample_weight(sample_weight: Any, n: int) -> Vector:
         return np.ones(n)
     if isinstance(sample_weight, numbers.Real):
         return np.full(n, positive("sample_weight", sample_weight))
-    weights = check_array(
+    weights = validation.check_array(
         sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
     )
     if weights.ndim != 1:
         raise InputError(f"sample_weight must be one number per row, got shape {weights.shape}.")
     if weights.size != n:
         raise InputError(f"sample_weight has {weights.size} entries for {n} rows.")
-    check_consistent_length(weights, np.empty(n))
+    validation.check_consistent_length(weights, np.empty(n))
     if (weights < 0).any() or not weights.any():
         raise InputError("sample_weight must be nonnegative and not all zero.")
     weights = np.asarray(weights, dtype=np.float64)
@@ -245,7 +269,7 @@ def seed_of_fit(estimator: Any) -> int:
         recorded = seed_in(estimator.checkpoint)
     if recorded is not None:
         return recorded
-    return int(check_random_state(estimator.random_state).randint(2**31 - 1))
+    return int(validation.check_random_state(estimator.random_state).randint(2**31 - 1))
 
 
 @contextlib.contextmanager
@@ -323,17 +347,9 @@ def warn_if_uneven(X: Any) -> None:
         )
 
 
-def remember_parameters(estimator: Any) -> None:
-    """Keep what a fit was made with: `set_params` is about the next one."""
-    estimator._fitted_with = estimator.get_params(deep=False)
-
-
 def as_fitted(estimator: Any) -> Any:
     """Return the estimator with the parameters of its fit."""
-    other = copy.copy(estimator)
-    for name, value in estimator._fitted_with.items():
-        setattr(other, name, value)
-    return other
+    return copy.copy(estimator).set_params(**estimator._fitted_with)
 
 
 def warn_if_moved(now: ArrayLike, fitted: ArrayLike) -> None:

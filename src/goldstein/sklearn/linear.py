@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
@@ -13,8 +15,7 @@ from scipy import sparse
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
-from goldstein.api import certify, minimize
-from goldstein.api.starts import uninterrupted
+from goldstein.api import certify
 from goldstein.calculus.expression import Expression
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Matrix, Vector
@@ -46,14 +47,9 @@ class Table(NamedTuple):
 class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
     """A linear regressor; a subclass says which function of the coefficients is minimised.
 
-    A subclass has `_prepare` (what the data decide beside the coefficients, kept for `objective`),
-    `_functions` (expressions) and `_starts` (points near their minimisers, untrusted).
+    A subclass has `_prepare` (what the data decide beside the coefficients is kept for `objective`;
+    it returns points near the minimisers, untrusted) and `_functions` (expressions).
     """
-
-    _rules: ClassVar = {
-        **dict.fromkeys(("eps", "delta", "max_time"), check.positive), "max_calls": 1,
-        "certificate": ("near", "goldstein"),
-    }  # fmt: skip
 
     #: Whether features are fitted in units of their spread; a penalty means the given ones.
     _rescaled: ClassVar[bool] = True
@@ -62,10 +58,6 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
     fit_intercept: bool = True
     eps: float = 1e-6
     delta: float = 1e-6
-    certificate: str = "near"
-    max_calls: int | None = None
-    max_time: float | None = None
-    random_state: int | np.random.RandomState | None = None
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the model.
@@ -85,16 +77,13 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
         self._check_parameters()
         X, y, weights = self._rows(X, y, sample_weight, reset=True)
         self._choose_units(X, y)
-        table, seed = self._table(X, y, weights), self._seed()
-        self._prepare(table, np.random.default_rng(seed))
-        options = Options(
-            self.eps, self.delta, seed, max_calls=self.max_calls, max_time=self.max_time,
-            near=self.certificate == "near", minimum_work=MINIMUM_WORK,
-        )  # fmt: skip
-        functions = self._functions(table)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        table = self._table(X, y, weights)
+        starts = self._prepare(table, np.random.default_rng(seed))
+        options = self._options(seed, minimum_work=MINIMUM_WORK)
         fits = [
             whole_fit(options, f, partial(proved, f, at, options))
-            for f, at in zip(functions, self._starts(table))
+            for f, at in zip(self._functions(table), starts)
         ]
         self._store(fits)
         check.warn_unless_reached(self, [fit.goldstein for fit in fits])
@@ -144,16 +133,10 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
             A = np.column_stack([A, np.ones(len(A))])
         return Table(A, y / self.unit_, weights / weights.sum())
 
-    def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _prepare(self, table: Table, rng: np.random.Generator) -> None:
-        """Decide what the data decide before the coefficients."""
-
-    def _functions(self, table: Table) -> list[Expression]:
+    def _prepare(self, table: Table, rng: np.random.Generator) -> Iterable[Vector]:
         raise NotImplementedError
 
-    def _starts(self, table: Table) -> list[Vector]:
+    def _functions(self, table: Table) -> list[Expression]:
         raise NotImplementedError
 
     def _store(self, fits: list[Fit]) -> None:
@@ -199,27 +182,19 @@ def weighted_sum(weights: Any, losses: Expression) -> Expression:
 def proved(f: Expression, start: Vector, options: Options) -> Fit:
     """Certify a start, where it is good enough, or the end of a search from there."""
     begin = time.perf_counter()
-    asked: dict[str, Any] = {"eps": options.eps, "delta": options.delta, "rng": options.seed}
+    near: Any = None
     if options.near:
-        try:
-            # A pivot that is much better than asked costs nothing here, and lowers the gap.
-            near = certify(
-                f, start, stationarity="near", max_time=options.max_time,
-                **{**asked, "eps": options.eps / 1024},
-            )  # fmt: skip
-        except NotCertifiableError:
-            near = None
+        # A pivot that is much better than asked costs nothing here, and lowers the gap.
+        asked: Any = {**options.asked, "eps": options.eps / 1024, "stationarity": "near"}
+        with suppress(NotCertifiableError):
+            near = certify(f, start, max_time=options.max_time, **asked)
         good = isinstance(near, NearCertificate)
         if good and near.eps <= options.eps and near.delta <= options.delta:
-            fit = Fit(start, f.value(start), near, near, 0)
-            return fit.concluded(near, "proved")
+            return Fit(start, f.value(start), near, near, 0).concluded(near, "proved")
     x, steps = start, 0
-    claim = certify(f, x, max_time=options.time_left(begin), **asked)
+    claim = certify(f, x, max_time=options.time_left(begin), **options.asked)
     if claim.eps > options.eps:
-        run = minimize(
-            f, x, max_calls=options.max_calls, max_time=options.time_left(begin), **asked
-        )
-        result = uninterrupted(run)
+        result = options.searched(f, x, begin)
         if result.certificate is not None:
             x, steps, claim = result.x, result.nit, result.certificate
     return with_near(f, Fit(x, f.value(x), claim, None, steps), options, begin)

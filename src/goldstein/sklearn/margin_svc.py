@@ -28,7 +28,6 @@ from goldstein.numerics.long_sum import exact_sum
 from goldstein.sklearn import estimator as check
 from goldstein.sklearn.chunked import ChunkedRows, is_dask_array
 from goldstein.sklearn.estimator import ProvedEstimator
-from goldstein.storage.folder import Store
 
 #: Weight of the losses unless given, where the ramp ends at 1 and has slope 1, in units of the
 #: spread of the rows: chosen by benchmarks/studies/defaults.py.
@@ -141,29 +140,22 @@ class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
     """
 
     _rules: ClassVar = {
-        **dict.fromkeys(("eps", "delta", "rho", "C", "max_time"), check.positive),
-        **dict.fromkeys(("n_init", "max_calls"), 1),
+        **ProvedEstimator._rules, "rho": check.positive, "C": check.positive, "n_init": 1,
         "shift": check.finite, "checkpoint": check.folder_name,
-        "certificate": ("near", "goldstein"), "multi_class": ("auto", "native", "ovr"),
+        "multi_class": ("auto", "native", "ovr"),
     }  # fmt: skip
 
     rho: float | None = None
     C: float | None = None
     _: KW_ONLY
     shift: float | None = None
-    eps: float = 1e-3
-    delta: float = 1e-3
     fit_intercept: bool = True
     class_weight: dict[Any, float] | str | None = None
     multi_class: str = "auto"
     warm_start: bool = False
     n_init: int = 1
-    certificate: str = "near"
-    max_calls: int | None = None
-    max_time: float | None = None
     checkpoint: str | os.PathLike[str] | None = None
     n_jobs: int | None = None
-    random_state: int | np.random.RandomState | None = None
 
     @classmethod
     def from_ramp(cls, truncation: float, C: float | None = None, **parameters: Any) -> Self:
@@ -203,8 +195,7 @@ class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
         weights = check.checked_sample_weight(sample_weight, X.shape[0])
         check_classification_targets(y)
         self.classes_ = check.known_classes(y[weights > 0])
-        labels, weights, kept = self._labels_and_weights(y, weights)
-        rows = X if kept.all() else X[kept]
+        rows, labels, weights = self._labelled(X, y, weights)
         self._native = self._choose_native(rows)
         merged = (
             check.merged_rows(rows, labels, weights) if self._native else (rows, labels, weights)
@@ -216,13 +207,16 @@ class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
             if self._native:
                 known = [start for start in starts if start is not None]
                 joined = np.concatenate(known) if known else None
-                options = self._options(seed, joined, kept_parts)
-                fits = [self._fit_native((rows, labels, weights), merged, options)]
+                options = self._options(seed, start=joined, n_init=self.n_init, kept=kept_parts)
+                model = self._native_model(rows, labels, weights)
+                small = self._native_model(*merged)
+                fits = [whole_fit(options, model, lambda: fit_native(model, small, options))]
             else:
                 fits = Parallel(n_jobs=self.n_jobs)(
                     delayed(self._fit_machine)(
                         rows, signs, weights,
-                        self._options(seed, start, kept_parts.under(f"machine-{k}")),
+                        self._options(seed, start=start, n_init=self.n_init,
+                                      kept=kept_parts.under(f"machine-{k}")),
                     )
                     for k, (signs, start) in enumerate(zip(self._signs(labels), starts))
                 )  # fmt: skip
@@ -256,8 +250,7 @@ class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
         weights = check.checked_sample_weight(sample_weight, X.shape[0])
         fitted = check.as_fitted(self)
         check.warn_if_moved(fitted._variables(machine), self.certificates_[machine].x)
-        labels, weights, kept = fitted._labels_and_weights(y, weights)
-        rows = X if kept.all() else X[kept]
+        rows, labels, weights = fitted._labelled(X, y, weights)
         if self._native:
             return fitted._native_model(rows, labels, weights)
         return fitted._model(rows, self._signs(labels)[machine], weights)
@@ -287,8 +280,7 @@ class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row."""
-        scores = self.decision_function(X)
-        chosen = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        chosen = check.winners(self.decision_function(X))
         return np.asarray(self.classes_[chosen])
 
     def _check_parameters(self) -> None:
@@ -324,20 +316,16 @@ class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
         size = spread(X, weights, centred=bool(self.fit_intercept))
         self.C_ = float(np.clip(share * self.rho_ * margin / size, *C_RANGE))
 
-    def _labels_and_weights(
-        self, y: NDArray[Any], weights: Vector
-    ) -> tuple[NDArray[np.intp], Vector, NDArray[np.bool_]]:
-        """Drop rows without weight; return class numbers, weights with class weights, kept rows."""
-        kept = weights > 0
-        labels, shares = self._class_numbers(y[kept], weights[kept])
-        if not shares.any():
-            raise InputError("no row has a positive weight; check sample_weight and class_weight.")
-        return labels, shares, kept
+    def _labelled(self, X: Any, y: NDArray[Any], weights: Vector) -> Rows:
+        """Drop rows without weight; return rows, class numbers, weights with class weights."""
+        X, y, weights = check.drop_weightless(X, y, weights)
+        labels, shares = self._class_numbers(y, weights)
+        check.unless_equal(shares)  # refuses weights that are all zero
+        return X, labels, shares
 
     def _signs(self, labels: NDArray[np.intp]) -> list[Vector]:
-        if len(self.classes_) == 2:
-            return [np.where(labels == 1, 1.0, -1.0)]
-        return [np.where(labels == k, 1.0, -1.0) for k in range(len(self.classes_))]
+        machines = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        return [np.where(labels == k, 1.0, -1.0) for k in machines]
 
     def _starts(self) -> list[Vector | None]:
         machines = 1 if len(self.classes_) == 2 else len(self.classes_)
@@ -367,18 +355,6 @@ class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
             "rho": self.rho_, "lam": lam, "weights": weights, "shift": self.shift_,
             "intercept": self.fit_intercept, "total": total,
         }  # fmt: skip
-
-    def _options(self, seed: int, start: Vector | None, kept: Store) -> Options:
-        return Options(
-            self.eps, self.delta, seed, start, self.n_init, self.max_calls, self.max_time,
-            near=self.certificate == "near", kept=kept,
-        )  # fmt: skip
-
-    def _fit_native(self, data: Rows, merged: Rows, options: Options) -> Fit:
-        model = self._native_model(*data)
-        return whole_fit(
-            options, model, lambda: fit_native(model, self._native_model(*merged), options)
-        )
 
     def _fit_machine(self, X: Any, signs: Vector, weights: Vector, options: Options) -> Fit:
         model = self._model(X, signs, weights)

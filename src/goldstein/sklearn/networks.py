@@ -16,20 +16,13 @@ from sklearn.model_selection import train_test_split
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from goldstein.api import certify, minimize
-from goldstein.api.starts import uninterrupted
+from goldstein.api import certify
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
 from goldstein.fitting.fit import Fit, Options, best_start, whole_fit, with_near
+from goldstein.models import networks as models
 from goldstein.models.losses import make_loss
-from goldstein.models.networks import (
-    ReLUNetwork,
-    Weights,
-    network_outputs,
-    relu_one_layer,
-    relu_two_layer,
-)
 from goldstein.oracles import Oracle
 from goldstein.sklearn import estimator as check
 from goldstein.sklearn.chunked import ChunkedNetwork, chunked_outputs, is_dask_array
@@ -113,11 +106,10 @@ class _ReLUNet(ProvedEstimator):
 
     _y_numeric: ClassVar[bool] = False
     _rules: ClassVar = {
-        **dict.fromkeys(("eps", "delta", "threshold", "max_time"), check.positive),
-        **dict.fromkeys(("width", "batch_size", "max_calls", "n_init", "n_iter_no_change"), 1),
-        "checkpoint": check.folder_name, "ridge": check.nonnegative, "layers": (1, 2),
-        "solver": ("auto", "o2nc", "psingd"), "certificate": ("near", "goldstein"),
-        "validation_fraction": check.fraction,
+        **ProvedEstimator._rules, "threshold": check.positive, "ridge": check.nonnegative,
+        **dict.fromkeys(("width", "batch_size", "n_init", "n_iter_no_change"), 1),
+        "checkpoint": check.folder_name, "validation_fraction": check.fraction,
+        "layers": (1, 2), "solver": ("auto", "o2nc", "psingd"),
     }  # fmt: skip
 
     width: int = 16
@@ -130,16 +122,13 @@ class _ReLUNet(ProvedEstimator):
     delta: float = 1e-2
     solver: str = "auto"
     batch_size: int = 64
-    max_calls: int = 10_000
-    max_time: float | None = None
+    max_calls: int | None = 10_000
     checkpoint: str | os.PathLike[str] | None = None
     n_init: int = 1
     early_stopping: bool = False
     validation_fraction: float = 0.1
     n_iter_no_change: int = 20
     warm_start: bool = False
-    certificate: str = "near"
-    random_state: int | np.random.RandomState | None = None
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -202,8 +191,8 @@ class _ReLUNet(ProvedEstimator):
             "weights": weights, "mean": True,
         }  # fmt: skip
         if self.layers == 1:
-            return relu_one_layer(X, target, self.width, **options)
-        return relu_two_layer(X, target, self.width, output_bias=True, **options)
+            return models.relu_one_layer(X, target, self.width, **options)
+        return models.relu_two_layer(X, target, self.width, output_bias=True, **options)
 
     def _train(self, X: Any, target: NDArray[Any], weights: Vector | None) -> None:
         seed = check.seed_of_fit(self)
@@ -233,12 +222,11 @@ class _ReLUNet(ProvedEstimator):
         old = getattr(self, "parameters_", None)
         start = old if self.warm_start and old is not None and old.size == model.dim else None
         with check.kept_fit(self, seed, **data, start=start) as kept:
-            training = Training(
-                self.eps, self.delta, seed, start, self.n_init, self.max_calls, self.max_time,
-                near=self.certificate == "near", kept=kept, solver=self.solver,
+            training = self._options(
+                seed, Training, start=start, n_init=self.n_init, kept=kept, solver=self.solver,
                 batch_size=self.batch_size, patience=self.n_iter_no_change, score=score,
             )  # fmt: skip
-            fit = fit_network(model, training)
+            fit = whole_fit(training, model, lambda: _fit(model, training))
         self.parameters_ = fit.x
         hidden, outer, shift = model.weights(fit.x)
         self.hidden_coef_, self.output_coef_ = hidden.copy(), outer.copy()
@@ -267,15 +255,13 @@ class _ReLUNet(ProvedEstimator):
     def _outputs(self, X: Any) -> Vector:
         check_is_fitted(self, "parameters_")
         X = self._checked_inputs(X)
-        weights = Weights(self.hidden_coef_, self.output_coef_, self.output_intercept_)
+        weights = models.Weights(self.hidden_coef_, self.output_coef_, self.output_intercept_)
         return _network_outputs(X, weights)
 
 
 def _weighted_median(values: Vector, weights: Vector) -> float:
     """Return the least value that half of the weight does not exceed."""
-    order = np.argsort(values, kind="stable")
-    reached = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(reached, 0.5 * reached[-1])])
+    return float(np.quantile(values, 0.5, weights=weights, method="inverted_cdf"))
 
 
 def _joined(weights: Iterable[Any]) -> Vector:
@@ -288,8 +274,8 @@ def _rows_of(
     return X[rows], target[rows], None if weights is None else weights[rows]
 
 
-def _network_outputs(X: Any, weights: Weights) -> Vector:
-    return chunked_outputs(X, weights) if is_dask_array(X) else network_outputs(X, *weights)
+def _network_outputs(X: Any, weights: models.Weights) -> Vector:
+    return chunked_outputs(X, weights) if is_dask_array(X) else models.network_outputs(X, *weights)
 
 
 class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
@@ -390,8 +376,8 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row."""
-        winners = self._winners(self._outputs(X))
-        return np.asarray(self.classes_[winners])
+        chosen = check.winners(self._outputs(X))
+        return np.asarray(self.classes_[chosen])
 
     def _learn_targets(self, y: NDArray[Any], weights: Vector) -> None:
         self.classes_ = check.known_classes(y)
@@ -400,17 +386,13 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
         labels, shares = self._class_numbers(y, weights)
         return labels, check.unless_equal(shares)
 
-    @staticmethod
-    def _winners(outputs: Vector) -> NDArray[np.intp]:
-        return (outputs > 0).astype(np.intp) if outputs.ndim == 1 else outputs.argmax(axis=1)
-
     def _validation_score(
         self, outputs: Vector, target: NDArray[Any], weights: Vector | None
     ) -> float:
-        return float(np.average(self._winners(outputs) == target, weights=weights))
+        return float(np.average(check.winners(outputs) == target, weights=weights))
 
 
-Network = ReLUNetwork | ChunkedNetwork
+Network = models.ReLUNetwork | ChunkedNetwork
 
 
 @dataclass(frozen=True)
@@ -430,7 +412,7 @@ class Training(Options):
 class Batches(Oracle):
     """A network's objective with noisy gradients from random batches."""
 
-    def __init__(self, model: ReLUNetwork, batch_size: int) -> None:
+    def __init__(self, model: models.ReLUNetwork, batch_size: int) -> None:
         self.model = model
         self.dim = model.dim
         self.knows_kinks = True
@@ -452,12 +434,8 @@ class Batches(Oracle):
         return self.model.sample_gradient(x, rows)
 
 
-def fit_network(model: Network, training: Training) -> Fit:
-    """Train from the start that is given, or from random ones, and keep the best."""
-    return whole_fit(training, model, lambda: _fit(model, training))
-
-
 def _fit(model: Network, training: Training) -> Fit:
+    """Train from the start that is given, or from random ones, and keep the best."""
     begin, score = time.perf_counter(), training.score
 
     def train(k: int) -> Fit:
@@ -474,22 +452,16 @@ def _fit(model: Network, training: Training) -> Fit:
 def _train(model: Network, training: Training, x0: Vector, begin: float, name: str) -> Fit:
     watch = None if training.score is None else _Watch(training.score, training.patience, x0)
     oracle: Oracle = model
-    if isinstance(model, ReLUNetwork) and training.solver != "auto":
+    if isinstance(model, models.ReLUNetwork) and training.solver != "auto":
         oracle = Batches(model, training.batch_size)
-    asked: dict[str, Any] = {"eps": training.eps, "delta": training.delta, "rng": training.seed}
-    run = minimize(
-        oracle, x0, method=training.solver, max_calls=training.max_calls,
-        max_time=training.time_left(begin), callback=watch,
-        checkpoint=training.kept.journal(name), **asked,
-    )  # fmt: skip
-    result = uninterrupted(run)
+    result = training.searched(oracle, x0, begin, name, method=training.solver, callback=watch)
     theta, certificate = result.x, result.certificate
     if watch is not None:
         watch(theta)
         if not np.array_equal(theta, watch.best):
             theta, certificate = watch.best, None
     if not isinstance(certificate, GoldsteinCertificate):
-        certificate = certify(model, theta, **asked)
+        certificate = certify(model, theta, **training.asked)
     return Fit(theta, model.value(theta), certificate, None, result.nit)
 
 

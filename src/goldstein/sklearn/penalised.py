@@ -15,7 +15,6 @@ from goldstein.calculus.expression import Expression
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import InputError
 from goldstein.fitting.coordinate_descent import Penalty, descend
-from goldstein.fitting.fit import Fit
 from goldstein.fitting.high_breakdown import HUBER
 from goldstein.sklearn import estimator as check
 from goldstein.sklearn.linear import ProvedLinear, Table, weighted_sum
@@ -162,18 +161,17 @@ class SparseRegressor(ProvedLinear):
             X, y, _, b = self._centred(table, w)
         return float(np.abs((w[:, None] * X).T @ y).max())
 
-    def _prepare(self, table: Table, rng: np.random.Generator) -> None:
+    def _prepare(self, table: Table, rng: np.random.Generator) -> list[Vector]:
         self._choose_threshold(table.y)
-        before = self.__dict__.pop("_before", None)
         zero = np.zeros(self.n_features_in_)
-        if before is None:
-            way = np.geomspace(max(self._least_for_zero(table), self.alpha), self.alpha, WAY)
-            ends = [self._descended(table, way, zero)]
-        else:
-            ends = [self._descended(table, [self.alpha], before)]
+        way, begin = [self.alpha], self.__dict__.pop("_before", None)
+        if begin is None:
+            top = max(self._least_for_zero(table), self.alpha)
+            way, begin = np.geomspace(top, self.alpha, WAY).tolist(), zero
+        ends = [self._descended(table, way, begin)]
         if self.penalty != "l1":  # not convex: the end depends on the start
             ends.append(self._descended(table, [self.alpha], zero))
-        self._found: Vector = min(ends, key=self._functions(table)[0].value)
+        return [min(ends, key=self._functions(table)[0].value)]
 
     def _descended(self, table: Table, way: Iterable[float], c: Vector) -> Vector:
         """Return the end of coordinate descent along decreasing penalties."""
@@ -199,10 +197,3 @@ class SparseRegressor(ProvedLinear):
         else:
             term = (mcp if self.penalty == "mcp" else scad)(c, own.alpha, own.gamma).sum()
         return [weighted_sum(table.weights, loss) + term]
-
-    def _starts(self, table: Table) -> list[Vector]:
-        return [self._found]
-
-    def _store(self, fits: list[Fit]) -> None:
-        super()._store(fits)
-        del self._found

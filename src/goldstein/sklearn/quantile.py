@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -11,9 +12,8 @@ from numpy.typing import NDArray
 
 from goldstein.calculus import Variable, norm1, pinball, relu
 from goldstein.calculus.expression import Expression
-from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
-from goldstein.fitting.fit import Fit
 from goldstein.fitting.quantile_lp import quantile_coefficients
 from goldstein.sklearn import estimator as check
 from goldstein.sklearn.linear import ProvedLinear, Table, weighted_sum
@@ -120,17 +120,16 @@ class QuantileRegressor(ProvedLinear):
     def _joint(self) -> bool:
         return bool(self.non_crossing) and len(self._levels) > 1
 
-    def _prepare(self, table: Table, rng: np.random.Generator) -> None:
-        self._coefficients: Matrix
+    def _prepare(self, table: Table, rng: np.random.Generator) -> Iterable[Vector]:
         levels, price = self._levels, self._price(table.A.shape[1])
         if self._joint:
-            self._coefficients, most = quantile_coefficients(*table, levels, price, ordered=True)
+            found, most = quantile_coefficients(*table, levels, price, ordered=True)
             # A crossing that costs more than its multiplier does not pay.
             self._crossing = float(2.0 ** np.ceil(np.log2(max(2.0 * most, 2.0**-40))))
-            return
+            return [found.ravel()]
         parts = [quantile_coefficients(*table, levels[k : k + 1], price, ordered=False)[0]
                  for k in range(len(levels))]  # fmt: skip
-        self._coefficients = np.vstack(parts)
+        return list(np.vstack(parts))
 
     def _functions(self, table: Table) -> list[Expression]:
         p, levels = table.A.shape[1], self._levels
@@ -151,10 +150,3 @@ class QuantileRegressor(ProvedLinear):
         for low, high in pairwise(parts):
             total = total + self._crossing * relu(A @ (low - high)).sum()
         return [total]
-
-    def _starts(self, table: Table) -> list[Vector]:
-        return [self._coefficients.ravel()] if self._joint else list(self._coefficients)
-
-    def _store(self, fits: list[Fit]) -> None:
-        super()._store(fits)
-        del self._coefficients

@@ -119,27 +119,25 @@ class RobustRegressor(ProvedLinear):
         n, p = table.A.shape
         return min(n, max(int(self.coverage * n), (n + p + 1) // 2))
 
-    def _prepare(self, table: Table, rng: np.random.Generator) -> None:
-        n = len(table.y)
-        share = self._kept(table) / n if self.loss == "trimmed" else 0.5
+    def _prepare(self, table: Table, rng: np.random.Generator) -> list[Vector]:
+        (n, p), trimmed = table.A.shape, self.loss == "trimmed"
         if self.loss == "absolute":
             half = np.array([0.5])
-            self._found: Vector = quantile_coefficients(
-                *table, half, np.zeros(table.A.shape[1]), ordered=False
-            )[0][0]
-            s = start.s_scale(table.y - table.A @ self._found, table.weights)
+            found = quantile_coefficients(*table, half, np.zeros(p), ordered=False)[0][0]
+            s = start.s_scale(table.y - table.A @ found, table.weights)
         else:
+            share = self._kept(table) / n if trimmed else 0.5
             starts = start.trimmed_starts(*table, share, self.n_init, rng)
-            self._found, s = start.s_estimate(*table, starts)
-            if self.loss == "trimmed":
-                self._found = starts[0]
+            found, s = start.s_estimate(*table, starts)
+            found = starts[0] if trimmed else found
         self._scale = s if s > 1e-9 else 1.0  # an exact fit has no scale
         if self.loss in THRESHOLDS:
             loss = start.TUKEY if self.loss == "tukey" else start.HUBER
             c = self._bound * self._scale
-            ends = [start.reweighted(*table, x, loss, c) for x in (self._found, *starts[:3])]
+            ends = [start.reweighted(*table, x, loss, c) for x in (found, *starts[:3])]
             losses = [table.weights @ loss.value(table.y - table.A @ x, c) for x in ends]
-            self._found = ends[int(np.argmin(losses))]
+            found = ends[int(np.argmin(losses))]
+        return [found]
 
     def _functions(self, table: Table) -> list[Expression]:
         residuals = table.residuals(Variable(table.A.shape[1]))
@@ -152,13 +150,9 @@ class RobustRegressor(ProvedLinear):
         loss = tukey(u, self._bound) if self.loss == "tukey" else huber(u, self._bound)
         return [weighted_sum(table.weights, loss)]
 
-    def _starts(self, table: Table) -> list[Vector]:
-        return [self._found]
-
     def _store(self, fits: list[Fit]) -> None:
         super()._store(fits)
         self.scale_ = self._scale * self.unit_
-        del self._found
 
 
 def tukey(u: Expression, c: float) -> Expression:

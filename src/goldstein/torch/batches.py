@@ -53,34 +53,27 @@ class Caller:
     """Calls a model with the inputs of a batch.
 
     A tensor is passed as it is, a tuple as several arguments, a dict by name; of a batch that is a
-    dict those entries that the model takes.
+    dict those entries that the model takes. `call` is called in place of the model.
     """
 
-    def __init__(self, model: torch.nn.Module) -> None:
-        self._model = model
+    def __init__(self, model: torch.nn.Module, call: Callable[..., Any] | None = None) -> None:
+        self._forward, self._model = model.forward, call or model
 
     @cached_property
     def _parameters(self) -> Mapping[str, inspect.Parameter]:
-        return inspect.signature(self._model.forward).parameters
-
-    def _takes(self, name: str) -> bool:
-        return name in self._parameters or any(
-            p.kind is p.VAR_KEYWORD for p in self._parameters.values()
-        )
+        return inspect.signature(self._forward).parameters
 
     def __call__(self, batch: Any) -> tuple[Any, Any]:
         """Return the model's output, and what the loss compares it with."""
         if isinstance(batch, dict):
-            return self._model(**{name: batch[name] for name in batch if self._takes(name)}), batch
+            takes = self._parameters
+            every = any(p.kind is p.VAR_KEYWORD for p in takes.values())
+            return self._model(**{n: batch[n] for n in batch if every or n in takes}), batch
         *inputs, target = batch
-        if len(inputs) > 1:
-            return self._model(*inputs), target
-        (given,) = inputs
+        given = inputs[0] if len(inputs) == 1 else inputs
         if isinstance(given, dict):
             return self._model(**given), target
-        return (
-            self._model(*given) if isinstance(given, tuple | list) else self._model(given)
-        ), target
+        return self._model(*(given if isinstance(given, tuple | list) else [given])), target
 
 
 def _is_table(part: Any) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 import math
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
@@ -18,17 +17,8 @@ from goldstein.checker.arrays import Vector
 from goldstein.errors import InputTypeError
 from goldstein.numerics.long_sum import LongSum
 from goldstein.oracles.data_mean import ROUNDING, DataMean, Progress, Reduction, require_float64
-from goldstein.torch import vectors
+from goldstein.torch import replicas, vectors
 from goldstein.torch.batches import TREES, Caller, as_double, divisor, require_batch
-from goldstein.torch.replicas import (
-    agree_on_failure,
-    check_replicas,
-    compare,
-    reduce_sum,
-    require_processes,
-    require_whole,
-    unwrap,
-)
 
 
 class DataOracle(DataMean):
@@ -77,10 +67,10 @@ class DataOracle(DataMean):
         if not callable(loss_fn):
             raise InputTypeError(f"loss_fn is {type(loss_fn).__name__}, expected a callable.")
         if distributed:
-            require_processes()
-            check_replicas(model)
-        own = unwrap(model)
-        require_whole(own)
+            replicas.require_processes()
+            replicas.check_replicas(model)
+        own = replicas.unwrap(model)
+        replicas.require_whole(own)
         given = {p.dtype for p in own.parameters() if p.requires_grad} - {torch.float64}
         self.converted_from = ", ".join(sorted(map(str, given)))
         self._model = copy.deepcopy(own).double().eval()
@@ -89,7 +79,7 @@ class DataOracle(DataMean):
             copy.deepcopy(loss_fn).double() if isinstance(loss_fn, torch.nn.Module) else loss_fn
         )
         self.shared = distributed
-        self._params, self._named = vectors.trainable(self._model)
+        self._params, self._named = vectors.listed(self._model)
         vectors.require_real(self._params, "model")
         for p in self._model.parameters():
             p.grad = None
@@ -111,7 +101,8 @@ class DataOracle(DataMean):
 
     def unflatten(self, x: Vector) -> dict[str, torch.Tensor]:
         """Return a point as float64 tensors by name, for `load_state_dict(..., strict=False)`."""
-        return self._named(vectors.unflatten(x, self._params))
+        named: dict[str, torch.Tensor] = self._named(vectors.unflatten(x, self._params))
+        return named
 
     def move(self, x: Vector) -> None:
         with torch.no_grad():
@@ -166,10 +157,10 @@ class DataOracle(DataMean):
 
     def _agree_on(self, x: Vector) -> None:
         if self.shared:
-            compare({"the point of evaluation": hashlib.sha256(x.tobytes()).hexdigest()})
+            replicas.require_same_point(x)
 
     def _total(self, sums: LongSum) -> Vector:
-        return reduce_sum(sums, self._device) if self.shared else sums.total()
+        return replicas.reduce_sum(sums, self._device) if self.shared else sums.total()
 
     def _inspect(self) -> None:
         if not self.shared:
@@ -180,7 +171,7 @@ class DataOracle(DataMean):
             super()._inspect()
         except Exception as found:
             failure = found
-        agree_on_failure(failure)
+        replicas.agree_on_failure(failure)
 
     def why_not_mean(self, whole: Any, parts: list[Any]) -> str:
         with torch.no_grad():

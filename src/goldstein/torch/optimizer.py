@@ -108,6 +108,11 @@ class CentredOptimizer(torch.optim.Optimizer):
                 )
 
     @property
+    def _longest(self) -> float:
+        """The largest learning rate."""
+        return max(float(group["lr"]) for group in self.param_groups)
+
+    @property
     def settings(self) -> dict[str, Any]:
         """The settings all groups share, the step counter included."""
         return self.param_groups[0]
@@ -247,9 +252,11 @@ class CentredOptimizer(torch.optim.Optimizer):
             if params:
                 yield Block(group, params, gradients, [self.state[p] for p in params])
 
-    def _not_finite(self) -> InputError:
-        """Return the error for a gradient that is not finite; the iterate has not been touched."""
-        return InputError(
+    def _finite(self, norm: float) -> float:
+        """Refuse the norm of a gradient that is not finite; the iterate has not been touched."""
+        if math.isfinite(norm):
+            return norm
+        raise InputError(
             f"the gradient is not finite at step {self.settings['step']}; the iterate was left as "
             "it was, so training can go on. Lower lr, or use torch.amp.GradScaler, which skips "
             "such steps."
@@ -274,14 +281,13 @@ def global_norm(blocks: list[Block], name: str = "") -> float:
 
 def add_scaled(target: Tensors, source: Tensors, alpha: float | torch.Tensor, fused: bool) -> None:
     """`target += alpha * source`, in place; a tensor `alpha` is not read back."""
-    if isinstance(alpha, torch.Tensor):
-        for t, s in zip(target, source, strict=True):
-            t.addcmul_(s, alpha.to(t.dtype))
-        return
-    if fused:
+    if fused and not isinstance(alpha, torch.Tensor):
         torch._foreach_add_(target, source, alpha=alpha)
-    else:
-        for t, s in zip(target, source, strict=True):
+        return
+    for t, s in zip(target, source, strict=True):
+        if isinstance(alpha, torch.Tensor):
+            t.addcmul_(s, alpha.to(t.dtype))
+        else:
             t.add_(s, alpha=alpha)
 
 

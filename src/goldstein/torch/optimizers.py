@@ -9,21 +9,8 @@ import numpy as np
 import torch
 
 from goldstein.errors import InputError
-from goldstein.numerics.streams import (
-    MIX_INCREMENT,
-    MIX_ROUNDS,
-    MIX_UNIT,
-    mixed_uniform,
-    mixing_key,
-    stream,
-)
-from goldstein.solvers.adam_schedules import (
-    FORESIGHT,
-    PRACTICAL_BETAS,
-    AdamO2NCSchedule,
-    regret_constant,
-    window_of,
-)
+from goldstein.numerics import streams
+from goldstein.solvers import adam_schedules
 from goldstein.torch.optimizer import (
     Block,
     CentredOptimizer,
@@ -118,16 +105,13 @@ class O2NC(CentredOptimizer):
 
         It assumes that `lr` has not grown since the window began.
         """
-        longest = max(float(group["lr"]) for group in self.param_groups)
-        reach: float = longest * self.settings["radius"] * (self.settings["window"] + 1)
+        reach: float = self._longest * self.settings["radius"] * (self.settings["window"] + 1)
         return reach
 
     def _advance(self, blocks: list[Block]) -> None:
         settings = self.settings
         fused = self._fused(blocks)
-        norm = global_norm(blocks)
-        if not math.isfinite(norm):
-            raise self._not_finite()
+        norm = self._finite(global_norm(blocks))
         if settings["step"] % settings["window"] == 0:
             self._fold_scale(blocks)
         settings["square_sum"] *= self._memory()
@@ -140,7 +124,7 @@ class O2NC(CentredOptimizer):
         length = global_norm(blocks, "direction")
         # The stored direction times `direction_scale` lies in the unit ball: projecting is free.
         settings["direction_scale"] = min(settings["direction_scale"], 1.0 / max(length, 1e-300))
-        position = stream(settings["seed"], settings["step"], "o2nc").random()
+        position = streams.stream(settings["seed"], settings["step"], "o2nc").random()
         for block in blocks:
             step = block.lr * settings["radius"] * settings["direction_scale"]
             add_scaled(block.params, block.buffer("direction"), position * step, fused)
@@ -279,10 +263,9 @@ class PSINGD(CentredOptimizer):
 
         It assumes that `lr` has not grown since the window began.
         """
-        slope: float = self.settings["slope"]
-        longest = max(float(group["lr"]) for group in self.param_groups) / slope
-        share: float = self.settings["perturbation"]
-        return longest * (self.window + 1) * (1.0 + share)
+        slope, share = self.settings["slope"], self.settings["perturbation"]
+        reach: float = self._longest / slope * (self.window + 1) * (1.0 + share)
+        return reach
 
     def _begin(self, param: torch.Tensor, gradient: torch.Tensor) -> dict[str, torch.Tensor]:
         # A parameter that joins later had the gradient zero so far.
@@ -302,9 +285,9 @@ class PSINGD(CentredOptimizer):
             # The iterate is intact: forget the average rather than poison the next steps.
             for block in blocks:
                 torch._foreach_zero_(block.buffer("average"))
-            raise self._not_finite()
+        self._finite(norm)
         gain = 1.0 / (settings["slope"] * norm + self._offset(blocks))
-        draw = stream(settings["seed"], settings["step"], "psingd")
+        draw = streams.stream(settings["seed"], settings["step"], "psingd")
         position = draw.random()
         for block in blocks:
             step = block.lr * gain
@@ -420,11 +403,11 @@ class AdamO2NC(CentredOptimizer):
         params: Any,
         lr: float | torch.Tensor = 1e-3,
         *,
-        betas: float | tuple[float, float] = PRACTICAL_BETAS,
+        betas: float | tuple[float, float] = adam_schedules.PRACTICAL_BETAS,
         weight_decay: float = 0.0,
         seed: int = 0,
         kappa: float = 1.0,
-        foresight: float = FORESIGHT,
+        foresight: float = adam_schedules.FORESIGHT,
         foreach: bool | None = None,
         maximize: bool = False,
         capturable: bool = False,
@@ -437,14 +420,16 @@ class AdamO2NC(CentredOptimizer):
                 "first and less than 1, or the bound on the learner's regret fails. Pass one "
                 "number b for (b, b * b)."
             )
-        regret_constant(kappa, foresight)  # refuses bad ones
+        adam_schedules.regret_constant(kappa, foresight)  # refuses bad ones
         super().__init__(
             params, lr, seed, foreach, maximize, capturable=capturable, weight_decay=weight_decay,
             betas=(float(averaging), float(squares)), kappa=kappa, foresight=foresight,
         )  # fmt: skip
 
     @classmethod
-    def from_schedule(cls, params: Any, schedule: AdamO2NCSchedule, **settings: Any) -> AdamO2NC:
+    def from_schedule(
+        cls, params: Any, schedule: adam_schedules.AdamO2NCSchedule, **settings: Any
+    ) -> AdamO2NC:
         """Return the optimizer of a schedule.
 
         `goldstein.solvers.adam_schedules` has one for practice and one with the theorem's
@@ -468,7 +453,7 @@ class AdamO2NC(CentredOptimizer):
     @property
     def window(self) -> int:
         """How many recent gradients hold 95 % of the average's weight."""
-        return window_of(self.settings["betas"][0])
+        return adam_schedules.window_of(self.settings["betas"][0])
 
     @property
     def radius(self) -> float:
@@ -477,18 +462,16 @@ class AdamO2NC(CentredOptimizer):
         It assumes that `lr` has not grown since the window began, and that `weight_decay` is 0. In
         the Euclidean norm the radius is larger by the root of the number of parameters.
         """
-        return max(float(group["lr"]) for group in self.param_groups) * (self.window + 1)
+        return self._longest * (self.window + 1)
 
     def _advance(self, blocks: list[Block]) -> None:
         settings = self.settings
         capturable = settings["capturable"]
         if not capturable:
-            norm = global_norm(blocks)
-            if not math.isfinite(norm):
-                raise self._not_finite()
+            self._finite(global_norm(blocks))
         fused = self._fused(blocks)
-        uniform: Any = device_uniform if capturable else mixed_uniform
-        position = uniform(mixing_key(settings["seed"], "adam-o2nc"), settings["step"])
+        uniform: Any = device_uniform if capturable else streams.mixed_uniform
+        position = uniform(streams.mixing_key(settings["seed"], "adam-o2nc"), settings["step"])
         for block in map(_local, blocks):
             self._finish_step(block, fused)
             self._choose_direction(block, fused)
@@ -528,7 +511,8 @@ class AdamO2NC(CentredOptimizer):
             torch._foreach_addcmul_(seconds, block.gradients, block.gradients, value=fresh)
             torch._foreach_copy_(directions, seconds)
             torch._foreach_sqrt_(directions)
-            torch._foreach_add_(directions, _smallest(directions))
+            # Hardly any entry notices it, and 0 / 0 is never asked for.
+            torch._foreach_add_(directions, max(torch.finfo(u.dtype).tiny for u in directions))
             torch._foreach_reciprocal_(directions)
             torch._foreach_mul_(directions, averages)
             torch._foreach_clamp_min_(directions, -1.0)
@@ -547,19 +531,10 @@ def _local(block: Block) -> Block:
     """Return the shards that this process holds: every coordinate moves by itself."""
     if not any(hasattr(p, "to_local") for p in block.params):
         return block
-    params, gradients = list(map(_shard, block.params)), list(map(_shard, block.gradients))
-    states = [{name: _shard(t) for name, t in state.items()} for state in block.states]
+    parts: Any = (block.params, block.gradients)
+    params, gradients = ([tensor.to_local() for tensor in part] for part in parts)
+    states = [{name: t.to_local() for name, t in state.items()} for state in block.states]
     return Block(block.group, params, gradients, states)
-
-
-def _shard(tensor: Any) -> torch.Tensor:
-    own: torch.Tensor = tensor.to_local()
-    return own
-
-
-def _smallest(tensors: list[torch.Tensor]) -> float:
-    """Return a number that hardly any entry notices, and that keeps 0 / 0 from being asked."""
-    return max(torch.finfo(t.dtype).tiny for t in tensors)
 
 
 def device_uniform(key: int, step: torch.Tensor) -> torch.Tensor:
@@ -568,11 +543,11 @@ def device_uniform(key: int, step: torch.Tensor) -> torch.Tensor:
     Integers of PyTorch wrap around like those of the definition; only its shifts differ, because
     they keep the sign.
     """
-    z = step * _signed(MIX_INCREMENT) + _signed(key)
-    for shift, factor in MIX_ROUNDS:
+    z = step * _signed(streams.MIX_INCREMENT) + _signed(key)
+    for shift, factor in streams.MIX_ROUNDS:
         z = (z ^ _shifted(z, shift)) * _signed(factor)
     z = z ^ _shifted(z, 31)
-    return _shifted(z, 11).to(torch.float64) * MIX_UNIT
+    return _shifted(z, 11).to(torch.float64) * streams.MIX_UNIT
 
 
 def _shifted(z: torch.Tensor, bits: int) -> torch.Tensor:

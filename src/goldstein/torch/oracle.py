@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import wraps
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -61,13 +60,11 @@ class TensorOracle(Oracle):
         )
 
     def value(self, x: Vector) -> float:
-        leaves = vectors.unflatten(x, self._params)
-        with torch.no_grad(), self._at(leaves, "value") as (_, loss):
+        with self._at(x, "value") as (_, loss):
             return float(loss)
 
     def gradient(self, y: Vector) -> Vector:
-        leaves = [leaf.requires_grad_(True) for leaf in vectors.unflatten(y, self._params)]
-        with torch.enable_grad(), self._at(leaves, "gradient") as (tensors, loss):
+        with self._at(y, "gradient") as (tensors, loss):
             return vectors.flatten(vectors.gradients(loss, tensors))
 
     def flat(self, point: Any) -> Any:
@@ -81,7 +78,8 @@ class TensorOracle(Oracle):
         """
         places = self._form(list(range(len(self._params))))  # type: ignore[arg-type]
         if isinstance(places, dict):
-            parts = [point[name] for name in places] if _same_keys(point, places) else []
+            same = isinstance(point, Mapping) and set(point) == set(places)
+            parts = [point[name] for name in places] if same else []
         else:
             parts = [point] if isinstance(places, int) else list(point)
         if any(not hasattr(part, "shape") for part in parts):
@@ -107,13 +105,15 @@ class TensorOracle(Oracle):
 
     @contextmanager
     def _at(
-        self, leaves: list[torch.Tensor], question: str, entries: int | None = 1
+        self, x: Vector, question: str, entries: int | None = 1
     ) -> Iterator[tuple[list[torch.Tensor], torch.Tensor]]:
         """Yield the tensors of the point and the loss there; the first time all steps are watched.
 
         The values and the gradients have a first time each.
         """
-        with ExitStack() as stack:
+        sloped = question == "gradient"
+        leaves = [leaf.requires_grad_(sloped) for leaf in vectors.unflatten(x, self._params)]
+        with torch.set_grad_enabled(sloped), ExitStack() as stack:
             tensors = leaves
             if not self._spread:
                 stack.enter_context(_placed(self._params, leaves))
@@ -154,23 +154,11 @@ def oracle(
     """
     if not callable(fn):
         raise InputTypeError(f"fn is {type(fn).__name__}, expected a callable.")
-    form: Callable[[list[torch.Tensor]], Any] = list
-    if isinstance(params, torch.Tensor):
-        tensors, form = [params], itemgetter(0)
-    elif isinstance(params, torch.nn.Module):
-        tensors, form = vectors.trainable(params)
-    elif isinstance(params, Mapping):
-        tensors, form = list(params.values()), _named(tuple(params))
-        fn = _of_dict(fn, form) if _takes_arguments(fn) else fn
-    else:
-        tensors = list(params)
+    tensors, form = vectors.listed(params)
+    if isinstance(params, Mapping) and _takes_arguments(fn):
+        fn = _of_dict(fn, form)
     vectors.require_real(tensors, "params")
     return TensorOracle(fn, tensors, _takes_arguments(fn), form)
-
-
-def _named(names: tuple[str, ...]) -> Callable[[list[torch.Tensor]], dict[str, torch.Tensor]]:
-    """Return what puts tensors under these names."""
-    return lambda tensors: dict(zip(names, tensors, strict=True))
 
 
 def _of_dict(
@@ -247,23 +235,17 @@ def constraint(
     made = oracle(fn, params)
 
     def value(x: Vector) -> Vector:
-        leaves = vectors.unflatten(x, made._params)
-        with torch.no_grad(), made._at(leaves, "value", None) as (_, answer):
+        with made._at(x, "value", None) as (_, answer):
             return vectors.flatten([answer])
 
     def jacobian(x: Vector) -> Any:
-        leaves = [leaf.requires_grad_(True) for leaf in vectors.unflatten(x, made._params)]
-        with torch.enable_grad(), made._at(leaves, "gradient", None) as (tensors, answer):
+        with made._at(x, "gradient", None) as (tensors, answer):
             rows = [vectors.gradients(entry, tensors, True) for entry in answer.reshape(-1)]
         return np.array([vectors.flatten(row) for row in rows])
 
     sides = [np.ravel(np.asarray(side, dtype=np.float64)) for side in (lower, upper)]
     ends = [side if side.size > 1 else float(side[0]) for side in sides]
     return NonlinearConstraint(value, *ends, jac=jacobian)
-
-
-def _same_keys(point: Any, names: Mapping[str, Any]) -> bool:
-    return isinstance(point, Mapping) and set(point) == set(names)
 
 
 def _checked(loss: Any, what: str, entries: int | None) -> torch.Tensor:

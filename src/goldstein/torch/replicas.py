@@ -91,6 +91,11 @@ def compare(own: Mapping[str, str]) -> None:
     )
 
 
+def require_same_point(x: Vector) -> None:
+    """Refuse ranks that ask at different points."""
+    compare({"the point of evaluation": hashlib.sha256(x.tobytes()).hexdigest()})
+
+
 def reduce_sum(own: LongSum, device: torch.device) -> NDArray[np.float64]:
     """Return the sum over all ranks, the same bits on each."""
     mine = torch.from_numpy(np.stack([own.high, own.low])).to(device)
@@ -164,12 +169,12 @@ class RankSum(Oracle):
         return f"{self._part.name} over {dist.get_world_size()} processes"
 
     def value(self, x: Vector) -> float:
-        self._same_point(x)
+        require_same_point(x)
         total = _reduced(np.array([self._part.value(x)]))
         return float(total[0]) + 0.5 * float((self._ridge * x) @ x)
 
     def gradient(self, y: Vector) -> Vector:
-        self._same_point(y)
+        require_same_point(y)
         flag, gradient = 0.0, np.zeros(y.size)
         try:
             gradient = self._part.gradient(y)
@@ -181,10 +186,6 @@ class RankSum(Oracle):
             raise KinkError("a part of the sum has a kink here.", y)
         answer: Vector = total[:-1] + self._ridge * y
         return answer
-
-    @staticmethod
-    def _same_point(x: Vector) -> None:
-        compare({"the point of evaluation": hashlib.sha256(x.tobytes()).hexdigest()})
 
 
 def _reduced(own: Vector) -> Vector:

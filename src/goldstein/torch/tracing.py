@@ -75,19 +75,16 @@ def trace(fn: Callable[..., Any], params: Any) -> Expression:
 
 def _called(fn: Any, params: Any) -> tuple[Callable[..., Any], list[torch.Tensor]]:
     """Return a function of tensors, and these."""
+    tensors, form = vectors.listed(params)
     if isinstance(params, torch.nn.Module):
-        tensors, named = vectors.trainable(params)
 
         def call(*leaves: torch.Tensor) -> Any:
-            with _reparametrize_module(params, named(list(leaves))):
+            with _reparametrize_module(params, form(list(leaves))):
                 return fn()
 
         return call, tensors
     if isinstance(params, Mapping):
-        return (lambda *leaves: fn(dict(zip(params, leaves)))), list(params.values())
-    if isinstance(params, torch.Tensor):
-        return fn, [params]
-    tensors = list(params)
+        return (lambda *leaves: fn(form(list(leaves)))), tensors
     if not all(isinstance(t, torch.Tensor) for t in tensors):
         raise InputTypeError("params must be a tensor, a module, a dict or a list of tensors.")
     return fn, tensors
@@ -109,10 +106,8 @@ def _step(node: Any, read: Callable[[Any], Any]) -> Any:
     inside: list[Any] = []
     torch.fx.node.map_aggregate((args, options), inside.append)
     if not any(isinstance(a, Expression | Condition) for a in inside):
-        plain = torch.fx.node.map_aggregate(
-            (args, options), lambda a: torch.as_tensor(a) if isinstance(a, np.ndarray) else a
-        )
-        found = node.target(*plain[0], **plain[1])
+        plain, named = _tensors((args, options))
+        found = node.target(*plain, **named)
         return tuple(map(_numbers, found)) if isinstance(found, tuple | list) else _numbers(found)
     try:
         if name in _MOVERS:
@@ -130,24 +125,24 @@ def _step(node: Any, read: Callable[[Any], Any]) -> Any:
         raise TraceError(f"{name} in the graph of fn: {failure}") from failure
 
 
+def _tensors(args: Any) -> Any:
+    """Return arguments with tensors in place of arrays."""
+    return torch.fx.node.map_aggregate(
+        args, lambda a: torch.as_tensor(a) if isinstance(a, np.ndarray) else a
+    )
+
+
 def _moved(target: Any, args: Any, options: Any) -> Any:
     listed = isinstance(args[0], list | tuple)
     parts = list(args[0]) if listed else [args[0]]
 
     def arrange(places: list[Any]) -> Any:
         tensors = [torch.as_tensor(np.array(p)) for p in places]
-        rest = torch.fx.node.map_aggregate(
-            args[1:], lambda a: torch.as_tensor(a) if isinstance(a, np.ndarray) else a
-        )
-        found = target(tensors if listed else tensors[0], *rest, **options)
+        found = target(tensors if listed else tensors[0], *_tensors(args[1:]), **options)
         many = isinstance(found, tuple | list)
         return [f.numpy() for f in found] if many else found.numpy()
 
     return operators.moved(parts, arrange)
-
-
-def _sum(u: Any, dim: Any = None, keepdim: bool = False, **_: Any) -> Any:
-    return operators.sum_entries(u, _dims(dim), keepdim)
 
 
 def _dims(dim: Any) -> Any:
@@ -193,10 +188,6 @@ def _norm(u: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any
     return atoms.norm(flat, None if ord == 2 else float(ord), axis, keepdim)
 
 
-def _softplus(u: Any, beta: float = 1.0, threshold: float = 20.0) -> Any:
-    return atoms.softplus(u * beta) / beta
-
-
 def _log_softmax(u: Any, dim: int, *more: Any) -> Any:
     return u - atoms.log_sum_exp(u, dim, True)
 
@@ -212,10 +203,6 @@ def _elu(u: Any, alpha: float = 1.0, *more: Any) -> Any:
     return np.maximum(u, 0.0) + (np.exp(np.minimum(u, 0.0)) - 1.0) * alpha
 
 
-def _same(u: Any, **_: Any) -> Any:
-    return u
-
-
 _RULES: dict[str, Callable[..., Any]] = {
     "add": lambda a, b, alpha=1: a + (b if alpha == 1 else b * alpha),
     "sub": lambda a, b, alpha=1: a - (b if alpha == 1 else b * alpha),
@@ -224,7 +211,8 @@ _RULES: dict[str, Callable[..., Any]] = {
     "square": np.square, "reciprocal": lambda u: 1.0 / u, "rsqrt": lambda u: 1.0 / np.sqrt(u),
     "sigmoid": atoms.sigmoid, "relu": atoms.relu, "leaky_relu": atoms.leaky_relu,
     "hardtanh": lambda u, low=-1.0, high=1.0: np.clip(u, low, high),
-    "silu": lambda u: u * atoms.sigmoid(u), "elu": _elu, "softplus": _softplus,
+    "silu": lambda u: u * atoms.sigmoid(u), "elu": _elu,
+    "softplus": lambda u, beta=1.0, threshold=20.0: atoms.softplus(u * beta) / beta,
     "atan": np.arctan, "asinh": np.arcsinh,
     **{name: getattr(np, name) for name in (
         "abs", "exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "sin", "cos", "tan",
@@ -232,7 +220,7 @@ _RULES: dict[str, Callable[..., Any]] = {
     "maximum": np.maximum, "minimum": np.minimum, "clamp": lambda u, min=None, max=None: np.clip(
         u, min, max),
     "clamp_min": np.maximum, "clamp_max": np.minimum,
-    "sum": _sum,
+    "sum": lambda u, dim=None, keepdim=False, **_: operators.sum_entries(u, _dims(dim), keepdim),
     "mean": lambda u, dim=None, keepdim=False, **_: u.mean(_dims(dim), keepdim),
     **dict.fromkeys(("amax", "max"), _extreme(atoms.largest)),
     **dict.fromkeys(("amin", "min"), _extreme(atoms.smallest)),
@@ -256,9 +244,8 @@ _RULES: dict[str, Callable[..., Any]] = {
        for name, sign in (("gt", ">"), ("ge", ">"), ("lt", "<"), ("le", "<"))},
     "where": where, "logical_and": operator.and_, "logical_or": operator.or_,
     "logical_not": operator.invert,
-    **dict.fromkeys(
-        ("clone", "detach", "alias", "_to_copy", "lift_fresh_copy", "contiguous"), _same
-    ),
+    **dict.fromkeys(("clone", "detach", "alias", "_to_copy", "lift_fresh_copy", "contiguous"),
+                    lambda u, **_: u),
 }  # fmt: skip
 
 __all__ = ["trace"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -38,13 +39,20 @@ def gradients(
     return [torch.zeros_like(t) if g is None else g for g, t in zip(found, tensors, strict=True)]
 
 
-def trainable(
-    module: torch.nn.Module,
-) -> tuple[list[torch.Tensor], Callable[[list[torch.Tensor]], dict[str, torch.Tensor]]]:
-    """Return the parameters that require gradients, and what gives tensors their names."""
-    named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
-    names = [name for name, _ in named]
-    return [p for _, p in named], lambda tensors: dict(zip(names, tensors, strict=True))
+def listed(params: Any) -> tuple[list[torch.Tensor], Callable[[list[torch.Tensor]], Any]]:
+    """Return the tensors to differentiate by, and what puts others into the form of `params`.
+
+    `params` is a tensor, a list or a dict of tensors, or a module: then those that require
+    gradients, by their names.
+    """
+    if isinstance(params, torch.Tensor):
+        return [params], itemgetter(0)
+    if isinstance(params, torch.nn.Module):
+        params = {name: p for name, p in params.named_parameters() if p.requires_grad}
+    if isinstance(params, Mapping):
+        names = tuple(params)
+        return list(params.values()), lambda tensors: dict(zip(names, tensors, strict=True))
+    return list(params), list
 
 
 def digest(tensors: Iterable[torch.Tensor]) -> str:

@@ -11,16 +11,7 @@ import typer
 
 from goldstein.api import minimize
 from goldstein.api.certify import suggest_target
-from goldstein.cli import folder
-from goldstein.cli.arguments import (
-    AsJson,
-    MaxCalls,
-    Problem,
-    Seed,
-    Size,
-    Stationarity,
-    complete_method,
-)
+from goldstein.cli import arguments, folder
 from goldstein.cli.output import INTERRUPTED, NOT_CERTIFIED, print_json, say, table, vector
 from goldstein.cli.problem import choose, read_vector
 from goldstein.errors import InputError
@@ -31,7 +22,7 @@ from goldstein.storage.records import result_facts
 
 def solve(
     ctx: typer.Context,
-    problem: Problem,
+    problem: arguments.Problem,
     eps: Annotated[
         float | None, typer.Option(help="Wanted bound on the combination of gradients.")
     ] = None,
@@ -39,13 +30,13 @@ def solve(
         float | None, typer.Option(help="Radius of the ball the gradients come from.")
     ] = None,
     method: Annotated[
-        str, typer.Option(help="auto, bundle, pingd, ...", autocompletion=complete_method)
+        str, typer.Option(help="auto, bundle, pingd, ...", autocompletion=arguments.complete_method)
     ] = "auto",
-    stationarity: Stationarity = "goldstein",
-    seed: Seed = 0,
-    d: Size = None,
+    stationarity: arguments.Stationarity = "goldstein",
+    seed: arguments.Seed = 0,
+    d: arguments.Size = None,
     x0: Annotated[str | None, typer.Option(help="Start: 1,2,3 or a file.")] = None,
-    max_calls: MaxCalls = None,
+    max_calls: arguments.MaxCalls = None,
     max_time: Annotated[float | None, typer.Option(help="Limit in seconds.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for the run; a new one.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in --out.")] = False,
@@ -53,7 +44,7 @@ def solve(
     live: Annotated[
         bool, typer.Option("--live", help="Follow the run in a browser on this machine.")
     ] = False,
-    as_json: AsJson = False,
+    as_json: arguments.AsJson = False,
 ) -> None:
     """Minimise a function and certify the answer."""
     chosen = choose(problem, d, None if x0 is None else read_vector(x0, "--x0"))

@@ -51,7 +51,8 @@ def draw_course(ax: Any, history: History, eps: float | None = None) -> None:
     """Draw the bound, and how far f is above its last value, on one logarithmic scale."""
     colours = palette()
     columns = _columns(history)
-    calls, above = columns["calls"], columns["fun"] - _lowest(columns["fun"])
+    lowest = np.min(columns["fun"], where=np.isfinite(columns["fun"]), initial=np.inf)
+    calls, above = columns["calls"], columns["fun"] - lowest
     _line(ax, calls, above, color=colours.point, label="f above its lowest value")
     _line(ax, calls, columns["bound"], color=colours.gradient, label="bound", linestyle="--")
     _target(ax, eps)
@@ -63,21 +64,20 @@ def draw_course(ax: Any, history: History, eps: float | None = None) -> None:
 
 def draw_value(ax: Any, history: History) -> None:
     """Draw f; on a logarithmic scale where it falls through many decades."""
-    columns = _columns(history)
-    values = columns["fun"]
-    _line(ax, _over(ax, columns), values, color=palette().point)
+    across, values = _over(ax, history, "fun")
+    _line(ax, across, values, color=palette().point)
     finite = values[np.isfinite(values)]
     if finite.size and finite.min() > 0 and finite.max() > 1e3 * finite.min():
         ax.set_yscale("log")
     else:
-        ax.ticklabel_format(axis="y", useOffset=False, style="plain" if _plain(finite) else "sci")
+        plain = 1e-3 <= float(np.abs(finite).max(initial=0.0)) < 1e5
+        ax.ticklabel_format(axis="y", useOffset=False, style="plain" if plain else "sci")
     ax.set_ylabel("f(x)")
 
 
 def draw_bound(ax: Any, history: History, eps: float | None) -> None:
     """Draw the bound of the search on its way to eps."""
-    columns = _columns(history)
-    _line(ax, _over(ax, columns), columns["bound"], color=palette().gradient)
+    _line(ax, *_over(ax, history, "bound"), color=palette().gradient)
     _target(ax, eps)
     _logarithmic(ax)
     ax.set_ylabel("length of the combination")
@@ -85,16 +85,14 @@ def draw_bound(ax: Any, history: History, eps: float | None) -> None:
 
 def draw_calls(ax: Any, history: History) -> None:
     """Draw the calls over time."""
-    columns = _columns(history)
-    _line(ax, _over(ax, columns), columns["calls"], color=palette().shortest)
+    _line(ax, *_over(ax, history, "calls"), color=palette().shortest)
     ax.set_ylabel(_CALLS)
     ax.set_ylim(bottom=0)
 
 
 def draw_violation(ax: Any, history: History) -> None:
     """Draw how much the constraints are violated; 0 cannot be seen on this scale."""
-    columns = _columns(history)
-    across, broken = _over(ax, columns), columns["violation"]
+    across, broken = _over(ax, history, "violation")
     ax.plot(across, np.where(broken > 0, broken, np.nan), ".", color=palette().constraint)
     ax.set_xlim(left=0)
     _logarithmic(ax)
@@ -107,24 +105,20 @@ def _columns(history: History) -> dict[str, NDArray[np.float64]]:
     return {name: np.where(np.abs(c) < _LARGEST, c, np.nan) for name, c in kept.items()}
 
 
-def _over(ax: Any, columns: dict[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return the time, in a unit that suits it, and name it."""
+def _over(ax: Any, history: History, name: str) -> tuple[Vector, Vector]:
+    """Return the time, in a unit that suits it and is named, and a column."""
+    columns = _columns(history)
     across = columns["time"]
     short = float(np.nan_to_num(across).max(initial=0.0)) < 0.5
     ax.set_xlabel("milliseconds" if short else "seconds")
     ax.locator_params(axis="x", nbins=5)
-    return 1000 * across if short else across
+    return 1000 * across if short else across, columns[name]
 
 
 def _line(ax: Any, across: Any, up: Any, **style: Any) -> None:
     up = np.where(np.isfinite(up), up, np.nan)
     few = np.count_nonzero(np.isfinite(up)) <= 40
     ax.plot(across, up, marker="o" if few else None, markersize=3, **style)
-
-
-def _lowest(values: NDArray[np.float64]) -> float:
-    finite = values[np.isfinite(values)]
-    return float(finite.min()) if finite.size else 0.0
 
 
 def _target(ax: Any, eps: float | None) -> None:
@@ -145,11 +139,6 @@ def _logarithmic(ax: Any) -> None:
         if (np.isfinite(across) & np.isfinite(up) & (up > 0)).any():
             ax.set_yscale("log", nonpositive="mask")
             return
-
-
-def _plain(values: NDArray[np.float64]) -> bool:
-    size = float(np.abs(values).max(initial=0.0))
-    return 1e-3 <= size < 1e5
 
 
 #: A slope nearer to 0 is none.
@@ -202,10 +191,7 @@ def draw_training(ax: Any, seen: Sequence[Any]) -> None:
         values = np.array([getattr(look, name) for look in seen], float)
         values = np.where(np.isfinite(values) & (values > 0), values, np.nan)
         ax.plot(epochs, values, f"{mark}-", color=colour, markersize=4, label=words)
-    if any(
-        line.get_ydata().size and np.isfinite(line.get_ydata()).any() for line in ax.get_lines()
-    ):
-        ax.set_yscale("log", nonpositive="mask")
+    _logarithmic(ax)
     ax.set_xlabel("epoch")
     ax.locator_params(axis="x", integer=True)
     ax.legend(loc="best", frameon=False)

@@ -32,12 +32,7 @@ from goldstein.reporting.blocks import (
     number,
 )  # fmt: skip
 from goldstein.reporting.geometry import Grid, grid_around
-from goldstein.reporting.pictures.certificate import (
-    closer,
-    draw_gradients,
-    draw_lines,
-    draw_points,
-)
+from goldstein.reporting.pictures import certificate as drawing
 from goldstein.reporting.subject import Subject
 from goldstein.reporting.svg import figure
 from goldstein.storage.codec import limits_for, save_certificate
@@ -95,7 +90,11 @@ def geometry(subject: Subject) -> list[Any] | None:
             return None
         value = subject.value
         words = "f along random lines through x, and how low it can be at most, as far as is shown."
-        return [Figures([figure(lambda ax: draw_lines(ax, certificate, value), words, (6.0, 4.0))])]
+        return [
+            Figures(
+                [figure(lambda ax: drawing.draw_lines(ax, certificate, value), words, (6.0, 4.0))]
+            )
+        ]
     plane, half = subject.geometry, _ZOOM * float(certificate.delta)
     levels, forbidden = None, None
     if subject.value is not None:
@@ -108,18 +107,18 @@ def geometry(subject: Subject) -> list[Any] | None:
     if forbidden is not None:
         words += " The shaded part violates inequalities or bounds."
     square = (4.4, 4.1)
-    pictures = [figure(draw_points, words, plane, _ZOOM, levels, forbidden, size=square)]
+    pictures = [figure(drawing.draw_points, words, plane, _ZOOM, levels, forbidden, size=square)]
     if len(plane.gradients) or plane.mean.any():
         words = "The gradients cancel: their hull comes as close to 0 as eps says."
         left = "the shortest vector of the hull"
         if plane.pushes:
             words = "Gradients of f and the forces of constraints and bounds cancel up to eps."
             left = "what is left of the forces"
-        eps, near = float(certificate.eps), closer(plane)
-        pictures.append(figure(draw_gradients, words, plane, eps, size=square))
+        eps, near = float(certificate.eps), drawing.closer(plane)
+        pictures.append(figure(drawing.draw_gradients, words, plane, eps, size=square))
         if near:
             words = f"The same close to 0: {left} is at most as long as eps."
-            pictures.append(figure(draw_gradients, words, plane, eps, near, size=square))
+            pictures.append(figure(drawing.draw_gradients, words, plane, eps, near, size=square))
     return [Figures(pictures), *_gradient_table(certificate)]
 
 

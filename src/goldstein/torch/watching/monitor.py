@@ -89,18 +89,6 @@ class Estimate:
     layers: dict[str, float]
 
 
-class _Displaced(torch.nn.Module):
-    """A model that is called with other parameters than its own."""
-
-    def __init__(self, model: torch.nn.Module, params: dict[str, torch.Tensor]) -> None:
-        super().__init__()
-        self.__dict__["_model"], self.__dict__["_params"] = model, params
-        self.__dict__["forward"] = model.forward  # whose signature says what it takes
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return functional_call(self.__dict__["_model"], self.__dict__["_params"], args, kwargs)
-
-
 def estimate(
     model: torch.nn.Module,
     loss_fn: Callable[[Any, Any], Any],
@@ -120,7 +108,7 @@ def estimate(
     if not named:
         raise InputError("model has no parameters that require gradients.")
     displaced = _nearby(named, delta, rng)
-    call = Caller(_Displaced(model, displaced))
+    call = Caller(model, lambda *args, **kw: functional_call(model, displaced, args, kw))
     blocks = min(samples, max(FEWEST_BLOCKS, min(samples // BLOCK, MOST_BLOCKS)))
     leaves = list(displaced.values())
     device = leaves[0].device
