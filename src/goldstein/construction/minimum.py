@@ -117,7 +117,8 @@ def weighted(program: Program, y: Any, kinks: Kinks, rounds: int = 4) -> list[Su
     values = [g.s for g in kinks.supports]
     for _ in range(rounds if kinks.supports else 0):
         chosen = kinks.chosen(values)
-        run = Pass(program, Region(y, 0.0), held(program, chosen, []), alone=True)
+        own, here = held(program, chosen, []), Region(y, 0.0)
+        run = Pass(program, here, own, alone=Pass(program, here, own))
         adjoints = _adjoints(run, program)
         columns = np.array([
             adjoints[g.node][g.row] * run.slopes[program.nodes[g.node].of[0]].mid[g.place]
@@ -452,6 +453,8 @@ def _stated(
         if radius <= 0:
             return None
     within = fraction_upper(Fraction(shown.within) + Fraction(delta)) if strict else None
+    if within is not None and within >= radius:  # the lowest points may be outside this ball
+        strict, unique, within = False, False, None
     return MinimumCertificate(
         x=x, exact_pivot=tuple(y), delta=delta, eps=shown.eps, radius=radius, gap=gap,
         within=within, scope=scope, strict=strict, unique=unique, reach=shown.reach,
@@ -465,7 +468,8 @@ def _stated(
 
 def escapes(program: Program, y: Any, more: Any = ()) -> list[Vector]:
     """Return directions along which a function may fall: of its kinks, and of its gradients."""
-    run = Pass(program, Region(y, 0.0))
+    here = Region(y, 0.0)
+    run = Pass(program, here)
     found = [np.asarray(h, dtype=float) for h in more]
     kinks = kinks_near(program, y)
     for g in kinks.supports:
@@ -476,7 +480,7 @@ def escapes(program: Program, y: Any, more: Any = ()) -> list[Vector]:
         ends = [Fraction(float(b if sign else a)) for a, b in zip(kinks.low, kinks.high)]
         try:
             own = held(program, kinks.chosen(ends), []) if supports else {}
-            run = Pass(program, Region(y, 0.0), own, alone=True)
+            run = Pass(program, here, own, alone=Pass(program, here, own))
             found.append(-run.slopes[program.last].mid[0])
         except GoldsteinError:
             continue

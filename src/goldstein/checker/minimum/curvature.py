@@ -247,9 +247,9 @@ def at_least(M: Matrix, lam: float = 0.0) -> bool:
         shifted = M - lam * np.eye(d)
         trace = np.abs(np.diag(shifted)).sum() + d * abs(lam)
         shift = 4 * gamma(d + 4) * (trace + np.abs(np.diag(M)).sum()) + 2.0**-900
-        try:
-            np.linalg.cholesky(shifted - shift * np.eye(d))
-            return True
+        try:  # NaN counts as positive there
+            if np.isfinite(np.linalg.cholesky(shifted - shift * np.eye(d))).all():
+                return True
         except np.linalg.LinAlgError:
             pass
     return d <= 24 and _semidefinite(M, Fraction(lam))
@@ -280,12 +280,12 @@ class Pass:
     supports : dict, optional
         Substitutes for some nodes (`goldstein.checker.minimum.supports`): intervals then contain
         the values with and without them.
-    alone : bool
-        Those with them only.
+    alone : Pass, optional
+        Those with them only; of entries that are equally large the one that this pass keeps.
     """
 
     def __init__(
-        self, program: Program, region: Region, supports: Any = None, alone: bool = False
+        self, program: Program, region: Region, supports: Any = None, alone: Pass | None = None
     ) -> None:
         self.program, self.region, self.supports = program, region, supports or {}
         self.alone = alone
@@ -309,7 +309,7 @@ class Pass:
 
     def both(self, without: Span, held: Span) -> Span:
         """Return what contains a node's numbers and those of its substitute, or these alone."""
-        return held if self.alone else without.hull(held)
+        return without.hull(held) if self.alone is None else held
 
     def arguments(self, node: nodes.Node) -> list[tuple[Span, Slopes]]:
         return [(self.values[a], self.slopes[a]) for a in node.of]
@@ -535,7 +535,7 @@ class MaxRule:
     def kept(self, run: Pass, node: Any) -> Any:
         """Return, as a table, which entries may be the largest."""
         ((u, g),) = run.arguments(node)
-        at = node.rows(run.here.values[node.of[0]].lo)
+        at = node.rows((run.alone or run).here.values[node.of[0]].lo)
         best = at.argmax(axis=1) + node.columns * np.arange(node.size)
         mine = np.repeat(best, node.columns)
         far = run.region.reach(Slopes.of(g.span + -g[mine].span))
@@ -604,7 +604,9 @@ class NormRule:
         square = (one * one).through(row_sums(node))
         with np.errstate(all="ignore"):
             root = [np.sqrt(np.maximum(e, 0.0)) for e in (square.lo, square.hi)]
-        exact = [times(r, r, -np.inf) == e for r, e in zip(root, (square.lo, square.hi))]
+        # Below a root are r with r^2 <= e only, above it those with r^2 >= e.
+        ends = zip(root, (square.lo, square.hi), (np.inf, -np.inf))
+        exact = [times(r, r, way) == e for r, e, way in ends]
         low = np.where(exact[0], root[0], np.maximum(np.nextafter(root[0], -np.inf), 0.0))
         return Span(low, np.where(exact[1], root[1], np.nextafter(root[1], np.inf)))
 
