@@ -13,7 +13,8 @@ import pytest
 
 import goldstein as gs
 import goldstein_check
-from goldstein.checker.minimum.curvature import Pass, Region, at_least
+from goldstein.checker.minimum.curvature import Curvature, Pass, Region, Slopes, at_least
+from goldstein.checker.minimum.spans import Span
 from goldstein.checker.minimum.supports import Support
 from goldstein.checker.nodes import Norm2, Piecewise
 
@@ -61,6 +62,35 @@ def test_a_factorisation_that_overflows_proves_nothing() -> None:
     F = gs.sum(parts * Z**2) + gs.sum(parts * Z**2)
     claim = claimed([0.0, 0.0], 1e-154, gap=0.51, growth=-1e308)
     assert failed(claim, F) == {"curvature"}
+
+
+def test_an_end_below_all_normal_numbers_is_kept() -> None:
+    # f(-2^-1074) = -2^426 is feasible.
+    F = 2.0**500 * gs.min(gs.stack([2.0**1000 * X[0], 0 * X[0]]))
+    nothing = {"penalties": np.zeros(1), "multipliers": np.zeros(0), "normal": np.zeros(1)}
+    claim = claimed([0.5], math.inf, **nothing)
+    assert failed(claim, F, bounds=[(-(2.0**-1074), 1.0)]) == {"curvature"}
+    assert not failed(claim, F, bounds=[(0.0, 1.0)])
+    ends = Span(np.array([-(2.0**-1074)]), np.array([2.0**-1074])).through(np.eye(1))
+    assert ends.lo < 0 < ends.hi
+
+
+@pytest.mark.parametrize(
+    ("c", "mid", "rad"),
+    [(-0.1, 0.3, 0.1), (-1e300, 1e-200, 1e-201), (-1e-300, 1e-10, 0.0), (-(2.0**-1073), 0.5, 0.0)],
+)
+def test_products_that_underflow_do_not_raise_the_curvature(
+    c: float, mid: float, rad: float
+) -> None:
+    rows = Slopes(np.array([[mid, 0.0]]), np.array([[rad, 0.0]]))
+    one, two = Curvature(2), Curvature(2)
+    one.add(np.array([c]), rows)
+    two.add_product(Span(np.array([c])), rows, rows)
+    least = Fraction(c) * (Fraction(mid) + Fraction(rad)) ** 2
+    assert Fraction(float(one.lower[0, 0])) <= least
+    assert Fraction(float(two.lower[0, 0])) <= 2 * least
+    if abs(c) == 0.1:  # another variable is not touched
+        assert one.lower[1, 1] == two.lower[1, 1] == 0
 
 
 def test_of_equal_entries_the_slope_is_that_of_the_one_that_counts() -> None:

@@ -29,7 +29,7 @@ import numpy as np
 from scipy import sparse
 
 from goldstein.checker import nodes
-from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.errors import NotCertifiableError
 from goldstein.checker.exact import Exact
@@ -43,6 +43,9 @@ MOST = 3 * 10**7
 
 #: Matrices with so few entries are dense here.
 SMALL = 2**20
+
+#: Larger than what products lose that underflow; of errors that a large factor meets, and of sums.
+LOST, TINY = 2.0**-1060, 2.0**-1000
 
 
 class Slopes:
@@ -179,12 +182,14 @@ class Curvature:
             raise NotCertifiableError("the curvature is not bounded from below.")
         size, e = np.abs(rows.mid), rows.rad
         wide = size * e.sum(axis=1)[:, None] + e * (size + e).sum(axis=1)[:, None]
-        scaled = rows.mid * c[:, None]
-        rounded = times(rows.mid, c[:, None], -np.inf) != times(rows.mid, c[:, None], np.inf)
-        more = np.where(rounded, np.abs(scaled) * 2.0**-52, 0.0)
+        scaled, more = _scaled(rows.mid, c)
         mid, error = product(rows.mid.T, scaled)
-        error = error + size.T @ more + np.where(mid == mid.T, 0.0, np.abs(mid) * 2.0**-52)
-        self._sum((mid + mid.T) / 2, error, np.abs(c) @ wide)
+        lost = size.T @ more
+        error = error + lost + lost.T + np.where(mid == mid.T, 0.0, np.abs(mid) * 2.0**-52)
+        felt = (size + e) > 0
+        wide = np.where(felt & e.any(axis=1, keepdims=True), wide + LOST, 0.0)
+        rough = felt & (more + e).any(axis=1, keepdims=True)
+        self._sum((mid + mid.T) / 2, error, np.abs(c) @ wide, rough.any(axis=0))
 
     @np.errstate(all="ignore")
     def add_product(self, alpha: Span, a: Slopes, b: Slopes) -> None:
@@ -198,29 +203,31 @@ class Curvature:
             if np.isinf(part).any():
                 raise NotCertifiableError("the curvature of a product is not bounded from below.")
         p, q, e, f = np.abs(a.mid), np.abs(b.mid), a.rad, b.rad
-        size = (np.abs(mid) + rad)[:, None]
+        size = np.abs(mid) + rad
         # |a b' + b a'| <= p q' + q p'; its errors are at most p f' + e (q + f)', and transposed.
-        wide = rad[:, None] * (p * q.sum(axis=1)[:, None] + q * p.sum(axis=1)[:, None])
-        for u, v in ((p, f), (e, q + f)):
-            wide = wide + size * (u * v.sum(axis=1)[:, None] + v * u.sum(axis=1)[:, None])
-        scaled = b.mid * mid[:, None]
-        rounded = times(b.mid, mid[:, None], -np.inf) != times(b.mid, mid[:, None], np.inf)
-        more = np.where(rounded, np.abs(scaled) * 2.0**-52, 0.0)
+        felt, blurred = (p + q + e + f) > 0, size * (e + f).any(axis=1)
+        wide = np.zeros_like(p)
+        for by, u, v in ((rad, p, q), (blurred, p, f), (blurred, e, q + f)):
+            rows = u * v.sum(axis=1)[:, None] + v * u.sum(axis=1)[:, None]
+            wide = wide + by[:, None] * np.where(felt, rows + LOST, 0.0)
+        scaled, more = _scaled(b.mid, mid)
         half, error = product(a.mid.T, scaled)
         error = error + p.T @ more
-        self._sum(half + half.T, error + error.T, wide.sum(axis=0))
+        rough = felt & (more + e + f + rad[:, None]).any(axis=1, keepdims=True)
+        self._sum(half + half.T, error + error.T, wide.sum(axis=0), rough.any(axis=0))
 
     def subtract(self, c: float) -> None:
         """Subtract c I."""
         self.slack = plus(self.slack, c, np.inf)
         self.convex &= c == 0
 
-    def _sum(self, mid: Matrix, error: Matrix, wide: Vector) -> None:
+    def _sum(self, mid: Matrix, error: Matrix, wide: Vector, rough: Mask) -> None:
         total = self.matrix + mid
         part = total - self.matrix
         exact = (self.matrix == total - part) & (part == mid)
         lost = error.sum(axis=1) + np.where(exact, 0.0, np.abs(total) * 2.0**-52).sum(axis=1)
         new = (lost + wide) * (1.0 + 2.0**-30)  # no sum here is longer than 2^20
+        new = np.where((new > 0) | rough, new + TINY, 0.0)
         self.matrix = total
         self.slack = np.where(new > 0, (self.slack + new) * (1.0 + 2.0**-50), self.slack)
 
@@ -231,6 +238,13 @@ class Curvature:
         diagonal = plus(np.diag(out), -self.slack, -np.inf)
         np.fill_diagonal(out, diagonal)
         return out
+
+
+def _scaled(rows: Matrix, c: Vector) -> tuple[Matrix, Matrix]:
+    """Return rows times numbers, and bounds of the errors, 0 where there are none."""
+    scaled, c = rows * c[:, None], c[:, None]
+    rounded = times(rows, c, -np.inf) != times(rows, c, np.inf)
+    return scaled, np.where(rounded, np.abs(scaled) * 2.0**-52 + LOST, 0.0)
 
 
 def at_least(M: Matrix, lam: float = 0.0) -> bool:
@@ -589,7 +603,7 @@ class LogSumExpRule:
     def backward(self, run: Pass, k: int, node: Any, alpha: Span, out: Curvature) -> list[Span]:
         ((_, g),) = run.arguments(node)
         each = node.along(alpha)
-        out.add(np.minimum(each.lo, 0.0) / 2, g)
+        out.add(times(np.minimum(each.lo, 0.0), 0.5, -np.inf), g)
         return [each * Span(np.zeros(each.lo.size), 1.0)]
 
 
