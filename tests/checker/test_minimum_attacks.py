@@ -116,3 +116,35 @@ def test_lowest_points_of_a_strict_minimum_are_inside_its_own_ball(tmp_path: Pat
     path = wide.export(tmp_path / "wide.json", F)
     assert goldstein_check.main([str(path)]) == 0
     assert json.loads(path.read_text())["claim"]["strict"]
+
+
+def flat(x: Any) -> float:
+    return float(max(abs(x[0]) - 1.0, 0.0))
+
+
+def flat_slope(x: Any) -> Any:
+    return np.sign(x) * (np.abs(x) > 1)
+
+
+def tilted(x: Any) -> float:
+    return float(abs(x[0]))
+
+
+def test_a_box_without_higher_faces_is_not_strict() -> None:
+    fields: dict[str, Any] = {
+        "x": np.zeros(1), "exact_pivot": (Fraction(0),), "delta": 0.0, "gap": 0.0,
+        "scope": "box", "strict": True, "curvature": 0.0, "label": "conditional",
+    }  # fmt: skip
+    claim = gs.MinimumCertificate(
+        **fields, eps=0.0, radius=0.5, within=0.51, widths=np.array([0.5]),
+        points=np.zeros((1, 1)), weights=np.ones((3, 1)),
+    )  # fmt: skip
+    assert {c.name for c in claim.verify(flat, flat_slope).checks if not c.ok} == {"faces"}
+    weights = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.25]])
+    steep = gs.MinimumCertificate(
+        **fields, eps=0.3, radius=0.5, within=0.51, widths=np.array([0.5]),
+        points=np.array([[-0.25], [0.25]]), weights=weights,
+    )  # fmt: skip
+    found = steep.verify(tilted, np.sign)
+    assert {c.name for c in found.checks if not c.ok} == {"gap", "bound"}
+    assert 1 / 3 <= found.eps <= 0.334

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -98,6 +99,8 @@ def _tried(
     if weights is None:
         return None
     cert = _stated(cuts, r, weights, here, eps, meta)
+    steep = check_box(cert, cuts.f).eps
+    cert = cert if steep <= eps else replace(cert, eps=steep, digest="")
     return cert if check_box(cert, cuts.f).ok else None
 
 
