@@ -186,7 +186,7 @@ class Curvature:
         mid, error = product(rows.mid.T, scaled)
         lost = size.T @ more
         error = error + lost + lost.T + np.where(mid == mid.T, 0.0, np.abs(mid) * 2.0**-52)
-        felt = (size + e) > 0
+        felt: Any = (size + e) > 0
         wide = np.where(felt & e.any(axis=1, keepdims=True), wide + LOST, 0.0)
         rough = felt & (more + e).any(axis=1, keepdims=True)
         self._sum((mid + mid.T) / 2, error, np.abs(c) @ wide, rough.any(axis=0))
