@@ -52,6 +52,9 @@ FACTORS = tuple(10.0 ** (-k / 2) for k in range(13))
 UP = tuple(4.0**k for k in range(1, 7))
 DOWN = tuple(4.0**-k for k in range(1, 14))
 
+#: How many times the width of an enclosure is allowed for another machine.
+ROOM = 4.0
+
 _ONE = Span(np.ones(1))
 
 
@@ -429,20 +432,40 @@ def penalties(program: Program, problem: ExactProblem, y: Any) -> Vector:
     return np.where(active, np.exp2(np.ceil(np.log2(weight))), 0.0)
 
 
+def _rounding(program: Program, y: Any, x: Vector, found: Found) -> tuple[float, float, float]:
+    """Return how far slopes, values at y, and those of x may be off where sums are rounded.
+
+    Another machine adds in another order: its enclosures are others, and all contain the truth.
+    """
+    here, own = Region(y, 0.0), held(program, found.supports, [])
+    bare = Pass(program, here)
+    run = Pass(program, here, own, alone=Pass(program, here, own))
+    at = bare.values[-1], run.values[-1], Pass(program, Region(x, 0.0)).values[-1]
+    top, low, other = (float(v.hi[0] - v.lo[0]) for v in at)
+    blur = ROOM * float(np.linalg.norm(run.slopes[-1].rad))
+    return blur, ROOM * (top + low), ROOM * (top + other)
+
+
 def _stated(
     x: Vector, search: MinimumSearch, found: Found, scope: str, convex: float | None
 ) -> MinimumCertificate | None:
-    shown, y, limits, more = found.shown, search.y, search.limits, dict[str, Any]()
+    shown, y, limits, fields = found.shown, search.y, search.limits, dict[str, Any]()
     delta = sqrt_upper(squared_distance(y, x))
+    rest = rise(search.program, y, x)
+    blur, wide, most = _rounding(search.program, y, x, found)
+    if blur or wide or most:
+        more = 1 + Fraction(2.0**-30)
+        eps, loss = fraction_upper(more * Fraction(shown.eps) + Fraction(blur)), shown.loss * more
+        shown, rest = shown._replace(eps=eps, loss=loss + Fraction(wide)), rest + Fraction(most)
     assert shown.gap is not None
-    gap = fraction_upper(max(shown.gap + rise(search.program, y, x), Fraction(0)))
-    strict = found.strict
+    gap = fraction_upper(max(shown.gap + rest, Fraction(0)))
+    strict = shown.within < shown.reach
     unique = strict and bool(convex)
     if limits is not None:
         strict = strict and not limits.violation(y)
         unique = unique and strict and limits.flat
         m, forces = len(limits.problem.parts), limits.multipliers(found.supports)
-        more = {
+        fields = {
             "penalties": limits.weights, "multipliers": forces[:m], "normal": forces[m:],
             "violation": fraction_upper(limits.violation(x.tolist())),
         }  # fmt: skip
@@ -459,7 +482,7 @@ def _stated(
         x=x, exact_pivot=tuple(y), delta=delta, eps=shown.eps, radius=radius, gap=gap,
         within=within, scope=scope, strict=strict, unique=unique, reach=shown.reach,
         growth=shown.growth, convexity=convex, supports=tuple(found.supports),
-        sharp=tuple(found.sharp), **more,
+        sharp=tuple(found.sharp), **fields,
     )  # fmt: skip
 
 
