@@ -440,7 +440,7 @@ def _rounding(program: Program, y: Any, x: Vector, found: Found) -> tuple[float,
     here, own = Region(y, 0.0), held(program, found.supports, [])
     bare = Pass(program, here)
     run = Pass(program, here, own, alone=Pass(program, here, own))
-    at = bare.values[-1], run.values[-1], Pass(program, Region(x, 0.0)).values[-1]
+    at = bare.values[-1], run.values[-1], Pass(program, Region(x.tolist(), 0.0)).values[-1]
     top, low, other = (float(v.hi[0] - v.lo[0]) for v in at)
     blur = ROOM * float(np.linalg.norm(run.slopes[-1].rad))
     return blur, ROOM * (top + low), ROOM * (top + other)
