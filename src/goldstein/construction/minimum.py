@@ -31,7 +31,7 @@ from goldstein.checker.minimum.minimum import (
     slope_along,
 )
 from goldstein.checker.minimum.spans import Span
-from goldstein.checker.minimum.supports import Sharp, Support, held, sharpened
+from goldstein.checker.minimum.supports import Sharp, Support, held, sharpened, slope_of_lines
 from goldstein.checker.rationals import (
     fraction_upper,
     nearest_float,
@@ -442,7 +442,9 @@ def _rounding(program: Program, y: Any, x: Vector, found: Found) -> tuple[float,
     run = Pass(program, here, own, alone=Pass(program, here, own))
     at = bare.values[-1], run.values[-1], Pass(program, Region(x.tolist(), 0.0)).values[-1]
     top, low, other = (float(v.hi[0] - v.lo[0]) for v in at)
-    blur = ROOM * float(np.linalg.norm(run.slopes[-1].rad))
+    lines = slope_of_lines(program, own) if math.isinf(found.shown.reach) else None
+    exact = lines is not None and program.is_small()  # then eps is no enclosure
+    blur = 0.0 if exact else ROOM * float(np.linalg.norm(run.slopes[-1].rad))
     return blur, ROOM * (top + low), ROOM * (top + other)
 
 
@@ -455,7 +457,8 @@ def _stated(
     blur, wide, most = _rounding(search.program, y, x, found)
     if blur or wide or most:
         more = 1 + Fraction(2.0**-30)
-        eps, loss = fraction_upper(more * Fraction(shown.eps) + Fraction(blur)), shown.loss * more
+        eps = fraction_upper(more * Fraction(shown.eps) + Fraction(blur))
+        loss = shown.loss * more
         shown, rest = shown._replace(eps=eps, loss=loss + Fraction(wide)), rest + Fraction(most)
     assert shown.gap is not None
     gap = fraction_upper(max(shown.gap + rest, Fraction(0)))
