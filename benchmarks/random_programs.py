@@ -161,6 +161,9 @@ class Compared:
             return
         with self.jax.enable_x64(True):
             theirs = np.asarray(self.jax.grad(run_in(source, data, self.jax.numpy))(x))
+        if np.isnan(theirs).any():  # JAX differentiates the root of a norm that stays 0
+            self.counts["no gradient of JAX"] += 1
+            return
         scale = 1e-9 * (1.0 + np.abs(g).max())
         self._ask(seed, "gradient", bool((np.abs(g - theirs) <= scale).all()))
         self._enclosed_gradient(seed, F, x, long)

@@ -875,6 +875,7 @@ def check_minimum(claim, nodes):
         far = (eps + root(eps * eps + 2 * growth * loss, True)) / growth if growth > 0 else INF
         refuse(not far < r, "the lowest points are not proved to be inside the ball")
         refuse(within is None or far + delta > within, "a minimiser is not proved to be so close")
+        refuse(radius is not None and within >= radius, "a minimiser is not proved to be in the ball around x")
     if convex is not None:
         bare = Pass(nodes, y, INF if everywhere else r, {}).backward(len(nodes) - 1, [point(ONE)])[0]
         refuse(convex < 0 or not bare.at_least(convex), "f is not proved to be so convex")

@@ -174,17 +174,18 @@ class MinimumCertificate(PivotClaim):
             raise InputTypeError("strict and unique must be True or False.")
 
     def verify(
-        self, fun: Any, jac: Any = None, *, args: Any = (), bounds: Any = None,
+        self, fun: Any, jac: Any = None, *, args: Any = (), like: Any = None, bounds: Any = None,
         constraints: Any = (),
     ) -> Verification:  # fmt: skip
         """Derive the claim again: from the structure of the function, or from its cuts.
 
         Parameters
         ----------
-        fun : Expression
+        fun : Expression, or code that it is derived from
             The function; its structure must be known, unless its curvature was declared.
-        jac, args
-            As in `minimize`, for a function of declared curvature.
+        jac, args, like
+            As in `minimize`, for code and functions of declared curvature; `like` is a point in the
+            layout they are called with.
         bounds, constraints
             As in `minimize`, where the claim was made with them: expressions or
             `LinearConstraint`.
@@ -193,11 +194,12 @@ class MinimumCertificate(PivotClaim):
         -------
         Verification
         """
+        told = self.told(fun, jac, args, like)
         if self.curvature is None:
-            return minimum.check(self, program_of(fun), limits_of(self.x, bounds, constraints))
+            return minimum.check(self, program_of(told[0]), limits_of(self.x, bounds, constraints))
         if self.points is None or self.weights is None or self.widths is None:
             raise InputError("a claim of declared curvature has points, weights and widths.")
-        return check_box(self, asked(fun, jac, args))
+        return check_box(self, asked(*told))
 
     def export(self, path: str | Path, fun: Described) -> Path:
         """Write certificate and function to one file that `goldstein-check` decides.
@@ -310,14 +312,15 @@ class Refutation(AtPivot):
         return math.inf
 
     def verify(
-        self, fun: Any, jac: Any = None, *, args: Any = (), bounds: Any = None,
+        self, fun: Any, jac: Any = None, *, args: Any = (), like: Any = None, bounds: Any = None,
         constraints: Any = (),
     ) -> Verification:  # fmt: skip
         """Evaluate f at both points, and its derivative along the direction."""
+        told = self.told(fun, jac, args, like)
         if self.label != "conditional":  # the exact check, which also refuses other labels
             problem = limits_of(self.x, bounds, constraints)
-            return minimum.check_refutation(self, program_of(fun), problem)
-        found = lower.check(self, asked(fun, jac, args))
+            return minimum.check_refutation(self, program_of(told[0]), problem)
+        found = lower.check(self, asked(*told))
         if bounds is not None or given(constraints):
             found.add("feasibility", False, "of a black box no limits are known")
         return found

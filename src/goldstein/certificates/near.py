@@ -30,6 +30,7 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.qualification import Hull
 from goldstein.checker.constrained.multipliers import DEGENERATE
 from goldstein.checker.constrained.near import ExactProblem, exact_problem
+from goldstein.checker.layout import taken_apart
 from goldstein.checker.near import bound, combined_upper, farthest, unusable
 from goldstein.checker.rationals import (
     exact_dot,
@@ -146,6 +147,18 @@ class AtPivot(Stored, PlottedCertificate):
 
     x: Vector
     exact_pivot: tuple[Fraction, ...]
+
+    #: The layout of the user's own point; the claim itself is about a function of vectors.
+    own_layout: Any = None
+
+    def told(self, fun: Any, jac: Any = None, args: Any = (), like: Any = None) -> tuple[Any, ...]:
+        """Return the verifier's function, or what its code computes in the layout of `like`."""
+        if isinstance(fun, Described):  # a function of vectors
+            return fun, jac, args
+        own = self.own_layout or [self.x.size]
+        return derived(
+            fun, jac, args, self.x, own if like is None else taken_apart(like, "like")[0]
+        )
 
     def __post_init__(self) -> None:
         try:
@@ -314,19 +327,22 @@ class NearCertificate(PivotClaim):
             switches=None if box is None else box[1],
         )
 
-    def verify(self, fun: Described) -> Verification:
+    def verify(self, fun: Any, *, args: Any = (), like: Any = None) -> Verification:
         """Re-derive the distance, the subgradients and their combination in exact arithmetic.
 
         Parameters
         ----------
-        fun : Expression
+        fun : Expression, or code that it is derived from
             The function; its structure must be known.
+        args, like
+            As in `minimize`, for code: further arguments, and a point in the layout it is called
+            with.
 
         Returns
         -------
         Verification
         """
-        return near.check(self, program_of(derived(fun, None, (), self.x, [self.x.size])[0]))
+        return near.check(self, program_of(self.told(fun, None, args, like)[0]))
 
     def reduce(self) -> NearCertificate:
         """Return an equivalent certificate with at most d + 1 directions (Caratheodory).
@@ -460,13 +476,17 @@ class NearKKTCertificate(WithMultipliers, PivotClaim):
     digest: str = ""
 
     def verify(
-        self, fun: Described, *, bounds: Any = None, constraints: Any = (), seed: int | None = None
-    ) -> Verification:
+        self, fun: Any, *, args: Any = (), like: Any = None, bounds: Any = None,
+        constraints: Any = (), seed: int | None = None,
+    ) -> Verification:  # fmt: skip
         """Re-derive everything in exact arithmetic from the expressions.
 
         Parameters
         ----------
-        fun : Expression
+        fun : Expression, or code that it is derived from
+        args, like
+            As in `minimize`, for code: further arguments, and a point in the layout it is called
+            with.
         bounds, constraints
             As in `minimize`; constraints are expressions or `LinearConstraint`.
         seed : int, optional
@@ -474,7 +494,7 @@ class NearKKTCertificate(WithMultipliers, PivotClaim):
             they are degenerate; by default nobody can foresee them.
         """
         try:
-            program = program_of(fun)
+            program = program_of(self.told(fun, None, args, like)[0])
             problem = exact_problem(self.x, bounds, constraints, separating)
         except GoldsteinError as failure:
             return unfitting(failure)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, TypeVar
 
@@ -90,9 +91,13 @@ class Qualified(WithMultipliers):
 
 def with_layout(certificate: Any, layout: Layout | None) -> Any:
     """Return a certificate about a function of points in this layout, the user's own."""
-    if certificate is None or layout is None or not hasattr(certificate, "layout"):
+    if layout is None or not hasattr(certificate, "own_layout"):
         return certificate
-    return replace(certificate, layout=layout, own_layout=True, digest="")
+    if hasattr(certificate, "layout"):
+        return replace(certificate, layout=layout, own_layout=True, digest="")
+    certificate = copy(certificate)
+    object.__setattr__(certificate, "own_layout", layout)
+    return certificate
 
 
 def digest_after(certificate: Any) -> str:

@@ -14,6 +14,7 @@ from goldstein.certificates.minimum import MinimumCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.checker.minimum.box import check_box, consistent
 from goldstein.checker.rationals import to_fractions
+from goldstein.checker.rounding import combination_norm_upper
 from goldstein.errors import InputError, KinkError, OutOfCalls
 from goldstein.oracles import CountedOracle
 
@@ -139,9 +140,11 @@ def _stated(
     k = len(cuts.b)
     table = np.array([np.append(w, np.zeros(k - w.size)) for w in [*faces, weights]])
     gap = max(0.0, here - bound + cuts.rho / 2 * float(r @ r)) * (1 + 1e-9) + small
-    convex = cuts.curvature >= 0
+    convex, slopes = cuts.curvature >= 0, np.array(cuts.c)
+    steep = combination_norm_upper(weights, slopes)
+    steep += 2.0**-44 * float(np.abs(slopes).max())  # another machine rounds gradients otherwise
     return MinimumCertificate(
-        x=cuts.y, exact_pivot=tuple(to_fractions(cuts.y)), delta=0.0, eps=eps,
+        x=cuts.y, exact_pivot=tuple(to_fractions(cuts.y)), delta=0.0, eps=max(eps, steep),
         radius=math.inf if convex else float(r.min()), gap=gap,
         within=float(np.linalg.norm(r)) * (1 + 2.0**-30), scope="global" if convex else "box",
         strict=True, unique=False, label="conditional", curvature=cuts.curvature, widths=r,

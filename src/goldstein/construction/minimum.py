@@ -32,7 +32,7 @@ from goldstein.checker.minimum.minimum import (
     slope_along,
 )
 from goldstein.checker.minimum.spans import Span
-from goldstein.checker.minimum.supports import Sharp, Support, held, sharpened
+from goldstein.checker.minimum.supports import Sharp, Support, held, sharpened, slope_of_lines
 from goldstein.checker.rationals import (
     fraction_upper,
     nearest_float,
@@ -55,6 +55,9 @@ FACTORS = tuple(10.0 ** (-k / 2) for k in range(13))
 #: Radii that are tried where 1 works, and where it does not.
 UP = tuple(4.0**k for k in range(1, 7))
 DOWN = tuple(4.0**-k for k in range(1, 14))
+
+#: How many times the width of an enclosure is allowed for another machine.
+ROOM = 4.0
 
 _ONE = Span(np.ones(1))
 
@@ -124,7 +127,8 @@ def weighted(program: Program, y: Any, kinks: Kinks) -> list[Support]:
     values = [g.s for g in kinks.supports]
     for _ in range(ROUNDS if kinks.supports else 0):
         chosen = kinks.chosen(values)
-        run = Pass(program, Region(y, 0.0), held(program, chosen, []), alone=True)
+        own, here = held(program, chosen, []), Region(y, 0.0)
+        run = Pass(program, here, own, alone=Pass(program, here, own))
         adjoints = _adjoints(run, program)
         columns = np.array([
             adjoints[g.node][g.row] * run.slopes[program.nodes[g.node].of[0]].mid[g.place]
@@ -419,20 +423,43 @@ def penalised(program: Program, problem: ExactProblem, y: Any) -> Feasible:
     return Feasible(program, problem, np.where(active, np.exp2(np.ceil(np.log2(weight))), 0.0))
 
 
+def _rounding(program: Program, y: Any, x: Vector, found: Found) -> tuple[float, float, float]:
+    """Return how far slopes, values at y, and those of x may be off where sums are rounded.
+
+    Another machine adds in another order: its enclosures are others, and all contain the truth.
+    """
+    here, own = Region(y, 0.0), held(program, found.supports, [])
+    bare = Pass(program, here)
+    run = Pass(program, here, own, alone=Pass(program, here, own))
+    at = bare.values[-1], run.values[-1], Pass(program, Region(x.tolist(), 0.0)).values[-1]
+    top, low, other = (float(v.hi[0] - v.lo[0]) for v in at)
+    lines = slope_of_lines(program, own) if math.isinf(found.shown.reach) else None
+    exact = lines is not None and program.is_small()  # then eps is no enclosure
+    blur = 0.0 if exact else ROOM * float(np.linalg.norm(run.slopes[-1].rad))
+    return blur, ROOM * (top + low), ROOM * (top + other)
+
+
 def _stated(
     x: Vector, search: MinimumSearch, found: Found, scope: str, convex: float | None
 ) -> MinimumCertificate | None:
-    shown, y, limits, more = found.shown, search.y, search.limits, dict[str, Any]()
+    shown, y, limits, fields = found.shown, search.y, search.limits, dict[str, Any]()
     delta = sqrt_upper(squared_distance(y, x))
+    rest = rise(search.program, y, x)
+    blur, wide, most = _rounding(search.program, y, x, found)
+    if blur or wide or most:
+        more = 1 + Fraction(2.0**-30)
+        eps = fraction_upper(more * Fraction(shown.eps) + Fraction(blur))
+        loss = shown.loss * more
+        shown, rest = shown._replace(eps=eps, loss=loss + Fraction(wide)), rest + Fraction(most)
     assert shown.gap is not None
-    gap = fraction_upper(max(shown.gap + rise(search.program, y, x), Fraction(0)))
-    strict = found.strict
+    gap = fraction_upper(max(shown.gap + rest, Fraction(0)))
+    strict = shown.within < shown.reach
     unique = strict and bool(convex)
     if limits is not None:
         strict = strict and not limits.violation(y)
         unique = unique and strict and limits.flat
         m, forces = len(limits.problem.parts), limits.multipliers(found.supports)
-        more = {
+        fields = {
             "penalties": limits.weights, "multipliers": forces[:m], "normal": forces[m:],
             "violation": fraction_upper(limits.violation(x.tolist())),
         }  # fmt: skip
@@ -443,11 +470,13 @@ def _stated(
         if radius <= 0:
             return None
     within = fraction_upper(Fraction(shown.within) + Fraction(delta)) if strict else None
+    if within is not None and within >= radius:  # the lowest points may be outside this ball
+        strict, unique, within = False, False, None
     return MinimumCertificate(
         x=x, exact_pivot=tuple(y), delta=delta, eps=shown.eps, radius=radius, gap=gap,
         within=within, scope=scope, strict=strict, unique=unique, reach=shown.reach,
         growth=shown.growth, convexity=convex, supports=tuple(found.supports),
-        sharp=tuple(found.sharp), **more,
+        sharp=tuple(found.sharp), **fields,
     )  # fmt: skip
 
 
@@ -456,7 +485,8 @@ def _stated(
 
 def escapes(program: Program, y: Any, more: Any = ()) -> list[Vector]:
     """Return directions along which a function may fall: of its kinks, and of its gradients."""
-    run = Pass(program, Region(y, 0.0))
+    here = Region(y, 0.0)
+    run = Pass(program, here)
     found = [np.asarray(h, dtype=float) for h in more]
     kinks = kinks_near(program, y)
     for g in kinks.supports:
@@ -467,7 +497,7 @@ def escapes(program: Program, y: Any, more: Any = ()) -> list[Vector]:
         ends = [Fraction(float(b if sign else a)) for a, b in zip(kinks.low, kinks.high)]
         try:
             own = held(program, kinks.chosen(ends), []) if supports else {}
-            run = Pass(program, Region(y, 0.0), own, alone=True)
+            run = Pass(program, here, own, alone=Pass(program, here, own))
             found.append(-run.slopes[program.last].mid[0])
         except GoldsteinError:
             continue

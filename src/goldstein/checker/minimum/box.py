@@ -21,7 +21,7 @@ import numpy as np
 
 from goldstein.checker.errors import GoldsteinError
 from goldstein.checker.exact import Exact
-from goldstein.checker.rationals import fraction_upper, to_fractions
+from goldstein.checker.rationals import fraction_upper, sqrt_upper, squared_norm, to_fractions
 from goldstein.checker.verification import Verification
 
 #: Values of one function may contradict its own cuts by so many units of rounding.
@@ -53,10 +53,10 @@ def check_box(cert: Any, f: Any) -> Verification:
         found.add("function", False, str(failure))
         return found
     rho = max(Fraction(0), -Fraction(cert.curvature))
-    lows = _lows(cert, values, gradients, rho, sums)
+    lows, steep = _lows(cert, values, gradients, rho, sums)
     found.add("cuts", *consistent(cert, values, gradients, float(rho)))
     convex = cert.curvature >= 0
-    above = [low >= here if convex else low > here for low in lows[:-1]]
+    above = [low > here for low in lows[:-1]]
     worst = min((float(low - here) for low in lows[:-1]), default=0.0)
     found.add("faces", all(above), f"{sum(above)} of {2 * d} faces are higher, by {worst:.3g}")
     gap = max(here - lows[-1], Fraction(0))
@@ -66,15 +66,16 @@ def check_box(cert: Any, f: Any) -> Verification:
     far = math.sqrt(math.fsum(r * r for r in cert.widths.tolist())) * (1 + 2.0**-40)
     plain = not cert.unique and cert.within is not None and cert.within >= far and cert.strict
     found.add("flags", plain, f"a local minimiser within {far:.6g}; nothing is said of others")
-    found.eps = cert.eps
+    found.eps = steep
+    found.add("bound", steep <= cert.eps, f"recomputed eps {steep:.6g}, claimed {cert.eps:.6g}")
     found.add("label", cert.label in ("conditional", "estimated"), "the declaration is believed")
     return found
 
 
 def _lows(
     cert: Any, values: list[float], gradients: list[Any], rho: Fraction, sums: list[Any]
-) -> list[Fraction]:
-    """Return lower bounds of f on every face, and on the box."""
+) -> tuple[list[Fraction], float]:
+    """Return lower bounds of f on every face, and on the box; and how steep the latter is at x."""
     y, r = to_fractions(cert.x), to_fractions(cert.widths)
     cuts = []
     for p, value, g in zip(cert.points, values, gradients):
@@ -91,7 +92,7 @@ def _lows(
             i, sign = divmod(j, 2)
             low += spread[i] + (c[i] if sign else -c[i]) * r[i]
         lows.append(low / total - rho / 2 * sum(w * w for w in r))
-    return lows
+    return lows, sqrt_upper(squared_norm(c) / total**2)
 
 
 def consistent(

@@ -30,7 +30,7 @@ import numpy as np
 from scipy import sparse
 
 from goldstein.checker import nodes
-from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.enclosed.smooth import FUNCTIONS, hypotenuse
 from goldstein.checker.errors import NotCertifiableError
@@ -45,6 +45,9 @@ MOST = 3 * 10**7
 
 #: Matrices with so few entries are dense here.
 SMALL = 2**20
+
+#: Larger than what products lose that underflow; of errors that a large factor meets, and of sums.
+LOST, TINY = 2.0**-1060, 2.0**-1000
 
 
 def summing(place: Any, size: int) -> Any:
@@ -124,9 +127,14 @@ class Curvature:
             raise NotCertifiableError("the curvature is not bounded from below.")
         size = np.abs(mid)
         wide = size * e.sum(axis=1)[:, None] + e * (size + e).sum(axis=1)[:, None]
-        total, error = _outer(mid, mid, c)
-        error = error + np.where(total == total.T, 0.0, np.abs(total) * 2.0**-52)
-        self._sum((total + total.T) / 2, error, np.abs(c) @ wide)
+        total, error, more = _outer(mid, mid, c)
+        error = np.maximum(error, error.T) + np.where(
+            total == total.T, 0.0, np.abs(total) * 2.0**-52
+        )
+        felt: Any = (size + e) > 0
+        wide = np.where(felt & e.any(axis=1, keepdims=True), wide + LOST, 0.0)
+        rough = felt & (more + e).any(axis=1, keepdims=True)
+        self._sum((total + total.T) / 2, error, np.abs(c) @ wide, rough.any(axis=0))
 
     @np.errstate(all="ignore")
     def add_product(self, alpha: Span, a: Span, b: Span) -> None:
@@ -137,25 +145,29 @@ class Curvature:
         (c, rad), (m, e), (n, f) = ((part.mid, part.rad) for part in (alpha, a, b))
         if any(np.isinf(part).any() for part in (rad, e, f)):
             raise NotCertifiableError("the curvature of a product is not bounded from below.")
-        p, q, size = np.abs(m), np.abs(n), (np.abs(c) + rad)[:, None]
+        p, q, size = np.abs(m), np.abs(n), np.abs(c) + rad
         # |a b' + b a'| <= p q' + q p'; its errors are at most p f' + e (q + f)', and transposed.
+        felt, blurred = (p + q + e + f) > 0, size * (e + f).any(axis=1)
         wide = np.zeros_like(p)
-        for factor, u, v in ((rad[:, None], p, q), (size, p, f), (size, e, q + f)):
-            wide += factor * (u * v.sum(axis=1)[:, None] + v * u.sum(axis=1)[:, None])
-        half, error = _outer(m, n, c)
-        self._sum(half + half.T, error + error.T, wide.sum(axis=0))
+        for by, u, v in ((rad, p, q), (blurred, p, f), (blurred, e, q + f)):
+            rows = u * v.sum(axis=1)[:, None] + v * u.sum(axis=1)[:, None]
+            wide = wide + by[:, None] * np.where(felt, rows + LOST, 0.0)
+        half, error, more = _outer(m, n, c)
+        rough = felt & (more + e + f + rad[:, None]).any(axis=1, keepdims=True)
+        self._sum(half + half.T, error + error.T, wide.sum(axis=0), rough.any(axis=0))
 
     def subtract(self, c: float) -> None:
         """Subtract c I."""
         self.slack = plus(self.slack, c, np.inf)
         self.convex &= c == 0
 
-    def _sum(self, mid: Matrix, error: Matrix, wide: Vector) -> None:
+    def _sum(self, mid: Matrix, error: Matrix, wide: Vector, rough: Mask) -> None:
         total = self.matrix + mid
         part = total - self.matrix
         exact = (self.matrix == total - part) & (part == mid)
         lost = error.sum(axis=1) + np.where(exact, 0.0, np.abs(total) * 2.0**-52).sum(axis=1)
         new = (lost + wide) * (1.0 + 2.0**-30)  # no sum here is longer than 2^20
+        new = np.where((new > 0) | rough, new + TINY, 0.0)
         self.matrix = total
         self.slack = np.where(new > 0, (self.slack + new) * (1.0 + 2.0**-50), self.slack)
 
@@ -171,11 +183,12 @@ class Curvature:
         return out
 
 
-def _outer(a: Matrix, b: Matrix, c: Vector) -> tuple[Matrix, Matrix]:
-    """Return the sum of c a b' over rows, and a bound of its error."""
+def _outer(a: Matrix, b: Matrix, c: Vector) -> tuple[Matrix, Matrix, Matrix]:
+    """Return the sum of c a b' over rows, a bound of its error, and those of the rows c b."""
     scaled, down, up = b * c[:, None], *(times(b, c[:, None], end) for end in (-np.inf, np.inf))
+    more = np.where(down == up, 0.0, np.abs(scaled) * 2.0**-52 + LOST)
     total, error = product(a.T, scaled)
-    return total, error + np.abs(a).T @ np.where(down == up, 0.0, np.abs(scaled) * 2.0**-52)
+    return total, error + np.abs(a).T @ more, more
 
 
 def at_least(M: Matrix, lam: float = 0.0) -> bool:
@@ -192,9 +205,9 @@ def at_least(M: Matrix, lam: float = 0.0) -> bool:
         shifted = M - lam * np.eye(d)
         trace = np.abs(np.diag(shifted)).sum() + d * abs(lam)
         shift = 4 * gamma(d + 4) * (trace + np.abs(np.diag(M)).sum()) + 2.0**-900
-        try:
-            np.linalg.cholesky(shifted - shift * np.eye(d))
-            return True
+        try:  # NaN counts as positive there
+            if np.isfinite(np.linalg.cholesky(shifted - shift * np.eye(d))).all():
+                return True
         except np.linalg.LinAlgError:
             pass
     return d <= 24 and _semidefinite(M, Fraction(lam))
@@ -225,12 +238,12 @@ class Pass:
     supports : dict, optional
         Substitutes for some nodes (`goldstein.checker.minimum.supports`): intervals then contain
         the values with and without them.
-    alone : bool
-        Those with them only.
+    alone : Pass, optional
+        Those with them only; of entries that are equally large the one that this pass keeps.
     """
 
     def __init__(
-        self, program: Program, region: Region, supports: Any = None, alone: bool = False
+        self, program: Program, region: Region, supports: Any = None, alone: Pass | None = None
     ) -> None:
         self.program, self.region, self.supports = program, region, supports or {}
         self.alone = alone
@@ -254,7 +267,7 @@ class Pass:
 
     def both(self, without: Span, held: Span) -> Span:
         """Return what contains a node's numbers and those of its substitute, or these alone."""
-        return held if self.alone else without.hull(held)
+        return without.hull(held) if self.alone is None else held
 
     def arguments(self, node: nodes.Node) -> list[tuple[Span, Span]]:
         return [(self.values[a], self.slopes[a]) for a in node.of]
@@ -478,7 +491,7 @@ class MaxRule:
     def kept(self, run: Pass, node: Any) -> Any:
         """Return, as a table, which entries may be the largest."""
         ((u, g),) = run.arguments(node)
-        at = node.rows(run.here.values[node.of[0]].lo)
+        at = node.rows((run.alone or run).here.values[node.of[0]].lo)
         best = at.argmax(axis=1) + node.columns * np.arange(node.size)
         mine = np.repeat(best, node.columns)
         far = run.region.reach(g + -g[mine])
@@ -531,7 +544,7 @@ class LogSumExpRule:
     def backward(self, run: Pass, k: int, node: Any, alpha: Span, out: Curvature) -> list[Span]:
         ((_, g),) = run.arguments(node)
         each = node.along(alpha)
-        out.add(np.minimum(each.lo, 0.0) / 2, g)
+        out.add(times(np.minimum(each.lo, 0.0), 0.5, -np.inf), g)
         return [each * Span(np.zeros(each.lo.size), 1.0)]
 
 
@@ -545,7 +558,9 @@ class NormRule:
         square = (one * one).through(row_sums(node))
         with np.errstate(all="ignore"):
             root = [np.sqrt(np.maximum(e, 0.0)) for e in (square.lo, square.hi)]
-        exact = [times(r, r, -np.inf) == e for r, e in zip(root, (square.lo, square.hi))]
+        # Below a root are r with r^2 <= e only, above it those with r^2 >= e.
+        ends = zip(root, (square.lo, square.hi), (np.inf, -np.inf))
+        exact = [times(r, r, way) == e for r, e, way in ends]
         low = np.where(exact[0], root[0], np.maximum(np.nextafter(root[0], -np.inf), 0.0))
         return Span(low, np.where(exact[1], root[1], np.nextafter(root[1], np.inf)))
 

@@ -97,7 +97,7 @@ def minorant(
     region, own = Region(y, reach, box), held(program, supports, sharp)
     run = Pass(program, region, own)
     total, _ = run.backward(program.last, Span(np.ones(1)))
-    alone = Pass(program, Region(y, 0.0), own, alone=True)
+    alone = Pass(program, Region(y, 0.0), own, alone=run)
     top, low = _values(program, y).hi[0], alone.values[-1].lo[0]
     slopes = alone.slopes[-1].size[0]
     if not np.isfinite([top, low, *slopes]).all():
@@ -244,8 +244,9 @@ def _check_flags(found: Verification, claim: Claim, shown: Shown) -> None:
     if cert.strict or cert.within is not None:
         found.add("strict", inside, f"lowest points within {shown.within:.6g} of the pivot")
         least = Fraction(shown.within if inside else 0) + Fraction(cert.delta)
-        claimed = cert.within is not None and least <= Fraction(cert.within)
-        found.add("within", claimed, f"at most {float(least):.6g} from x, claimed {cert.within}")
+        claimed = cert.within is not None and least <= Fraction(cert.within) < cert.radius
+        words = f"at most {float(least):.6g} from x, inside the scope, claimed {cert.within}"
+        found.add("within", claimed, words)
         if limits is not None:
             feasible = not limits.violation(cert.exact_pivot)
             found.add("pivot", feasible, "feasible" if feasible else "not feasible: never strict")

@@ -160,10 +160,9 @@ class Span:
         if self.lo is self.hi and np.isfinite(self.lo).all():
             found = product(matrix, self.lo)
             return Span(*(moved(*found, end) for end in (-np.inf, np.inf)))
-        up, down = (abs(matrix) + s * matrix for s in (1, -1))  # twice the positive, negative parts
-        half = Span(self.lo / 2, self.hi / 2)
-        low = _one_end(up, half.lo, -np.inf), _one_end(-down, half.hi, -np.inf)
-        high = _one_end(up, half.hi, np.inf), _one_end(-down, half.lo, np.inf)
+        up, down = matrix * (matrix > 0), matrix * (matrix < 0)
+        low = _one_end(up, self.lo, -np.inf), _one_end(down, self.hi, -np.inf)
+        high = _one_end(up, self.hi, np.inf), _one_end(down, self.lo, np.inf)
         return Span(plus(*low, -np.inf), plus(*high, np.inf))
 
 
