@@ -50,14 +50,13 @@ class Vec:
     """Numbers in [lo/den, hi/den]; `lo is hi` where all are exact. `soft` ones may be rounded."""
     __slots__ = ("bits", "den", "exact", "hi", "lo", "room", "soft")
     def __init__(self, lo, hi, den, soft=False):
-        self.room, self.exact = 0, lo is hi
+        self.room = 0
         if soft and den.bit_length() > LONG:
             top = max(longest(lo), longest(hi))
             k = PRECISION + max(0, den.bit_length() - top)
             spend(5 * len(lo), den.bit_length(), k + top - den.bit_length() + 64)
             lo, hi, den = [(a << k) // den for a in lo], [-((-b << k) // den) for b in hi], 1 << k
-            self.exact = False
-        self.lo, self.hi, self.den, self.soft = lo, hi, den, soft
+        self.lo, self.hi, self.den, self.soft, self.exact = lo, hi, den, soft, lo is hi
         self.bits = 1 + (longest(lo) if self.exact else max(longest(lo), longest(hi)))
         spend(len(lo) + 50)
         self.room = (2 - self.exact) * len(lo) * (500 + self.bits) + den.bit_length() + 4000
@@ -71,19 +70,15 @@ class Vec:
         lo = function(self.lo)
         return Vec(lo, lo if self.exact else function(self.hi), self.den, self.soft)
     def take(self, places): return self.each(lambda ends: [ends[i] for i in places], len(places))
-    def spread(self, columns):  # every entry so many times
-        size = columns * len(self.lo)
-        return self.each(lambda ends: [a for a in ends for _ in range(columns)], size)
     def __mul__(self, other):
         exactly = self.exact and other.exact
         spend((1 if exactly else 10) * len(self.lo), self.bits, other.bits)
         spend(1, self.den.bit_length(), other.den.bit_length())
-        if exactly: lo = hi = list(map(operator.mul, self.lo, other.lo))
-        else:
-            lo, hi = ([best(p * r, p * s, q * r, q * s) for p, q, r, s
-                       in zip(self.lo, self.hi, other.lo, other.hi, strict=True)]
-                      for best in (min, max))
-        return Vec(lo, hi, self.den * other.den, self.soft or other.soft)
+        def ends(best):
+            pairs = zip(self.lo, self.hi, other.lo, other.hi, strict=True)
+            return [best(p * r, p * s, q * r, q * s) for p, q, r, s in pairs]
+        lo = list(map(operator.mul, self.lo, other.lo)) if exactly else ends(min)
+        return Vec(lo, lo if exactly else ends(max), self.den * other.den, self.soft or other.soft)
     def __add__(self, other):
         spend(5, self.den.bit_length(), other.den.bit_length())
         den, exactly = math.lcm(self.den, other.den), self.exact and other.exact
@@ -91,8 +86,7 @@ class Vec:
         spend((4 - 2 * exactly) * len(self.lo), max(self.bits, other.bits), max(p, q).bit_length())
         def sums(a, b): return [x * p + y * q for x, y in zip(a, b, strict=True)]
         lo = sums(self.lo, other.lo)
-        hi = lo if exactly else sums(self.hi, other.hi)
-        return Vec(lo, hi, den, self.soft or other.soft)
+        return Vec(lo, lo if exactly else sums(self.hi, other.hi), den, self.soft or other.soft)
 def longest(ends): return max(map(int.bit_length, ends), default=0)
 def exact(numbers):
     den = 1
@@ -124,13 +118,12 @@ def exp_minus(top, bottom, up):
     if top > 1024 * bottom: return int(up)
     halvings, k = (top // bottom).bit_length() + 8, 0
     r = over(top << Q, bottom << halvings, not up)
-    low = high = term_low = term_high = 1 << Q
-    while term_high > 1:
+    total = term = 1 << Q
+    while term:  # each is too small by less than 2; what is left out alternates, and is below 2
         k += 1
-        term_low, term_high = over(term_low * r, k << Q, False), over(term_high * r, k << Q, True)
-        less, more = (-term_high, -term_low) if k % 2 else (term_low, term_high)
-        low, high = low + less, high + more
-    bound = high + 2 if up else max(low - 2, 0)  # the rest alternates, and is below the last term
+        term = term * r // (k << Q)
+        total += -term if k % 2 else term
+    bound = total + (2 * k + 2 if up else -2 * k - 2)
     for _ in range(halvings): bound = over(bound * bound, 1 << Q, up)
     return bound
 def atanh(z, up):
@@ -152,8 +145,7 @@ def root_of(top, bottom, up):
     return low + (up and low * low * bottom != top << 2 * Q)
 # --- polynomials in t: lists of vectors ----------------------------------------------------------
 def add_series(a, b):
-    a, b = (b, a) if len(a) < len(b) else (a, b)
-    return [c + b[k] if k < len(b) else c for k, c in enumerate(a)]
+    return [p + q if p and q else p or q for p, q in itertools.zip_longest(a, b)]
 def multiply_series(a, b):
     if len(a) + len(b) > MAX_DEGREE + 2: raise Refused("along a direction a degree is too high")
     out = [None] * (len(a) + len(b) - 1)
@@ -171,6 +163,7 @@ def horner(tables, piece, u):
 class Node:
     """One step, `op` of earlier nodes `of`. The argument may be a table of so many `columns`. An
     affine node has rows of pairs (place, integer) over `den`. `work` is what one pass costs."""
+    offset = ()
     def apply(self, v, rows):
         spend(2 * (2 - v.exact) * self.work, v.bits, self.bits)
         spend(1, v.den.bit_length(), self.den.bit_length())
@@ -194,7 +187,7 @@ class Node:
         """Return what norm2, log or logsumexp is, row by row, and its slopes; 0 is its direction 0."""
         spend(20 * len(v.lo), v.bits + 2 * Q, v.bits + v.den.bit_length() + 20 * Q)
         own = spans(v)
-        rows = [own[i:i + self.columns] for i in range(0, len(own), self.columns)]
+        rows = [[own[i] for i in places] for places in self.rows()]
         return [(NIL, row) if self.op == "norm2" and not any(map(any, row)) else
                 smooth_row(self.op, row) for row in rows]
     def backward(self, g, args, piece):
@@ -205,20 +198,17 @@ class Node:
             case "piecewise": return [g * horner(self.slopes, piece, args)[0]]
             case "multiply": return [g * args[1], g * args[0]]
             case "max":
-                def scattered(ends):
-                    out = [0] * (self.size * self.columns)
-                    for i, a in zip(piece, ends): out[i] = a
-                    return out
-                return [g.each(scattered, self.size * self.columns)]
+                size, row_of = self.size * self.columns, {i: k for k, i in enumerate(piece)}
+                return [g.each(lambda ends: [ends[row_of[i]] if i in row_of else 0
+                                             for i in range(size)], size)]
         rows = self.smooth(args[0] if piece is None else piece)
-        return [g.spread(self.columns) * rounded([s for _, slopes in rows for s in slopes])]
+        spread = g.take([i for i in range(self.size) for _ in range(self.columns)])
+        return [spread * rounded([s for _, slopes in rows for s in slopes])]
     def still(self, args, piece, loose, vals):
         """Say which entries are constant near a point, the same of the arguments being known."""
-        a, c = args[0], self.columns
+        a = args[0]
         match self.op:
-            case "affine":
-                return [all(a[k * c + j] for k, _ in row) for row in self.table for j in range(c)]
-            case "add": return list(map(all, zip(*args)))
+            case "affine" | "add": return [all(args[b][i] for b, i, _ in row) for row in self.links()]
             case "multiply":  # also 0 times whatever moves
                 nil = ([s and not p and not q for s, p, q in zip(mask, v.lo, v.hi)]
                        for mask, v in zip(args, vals))
@@ -226,8 +216,13 @@ class Node:
             case "piecewise":
                 return [s or (self.constant[p] and not l) for s, p, l in zip(a, piece, loose)]
             case "max": return [a[j] for j in piece]  # what stays tied is equal to it, or constant
-            case "log": return a
         return [all(a[i] for i in row) for row in self.rows()]
+    def links(self):
+        """Yield what an entry of a sum, or of an affine node, is made of: argument, place, factor."""
+        if self.op == "add":
+            return ([(a, i, 1) for a in range(len(self.of))] for i in range(self.size))
+        return ([(0, k * self.columns + j, Fraction(a, self.den)) for k, a in row]
+                for row in self.table for j in range(self.columns))
     def row(self, i): return range(i * self.columns, (i + 1) * self.columns)  # of the argument
     def rows(self): return map(self.row, range(self.size))
 def ancestors(nodes, k):
@@ -266,28 +261,25 @@ class Side:
     def exactly(self, k, places):
         """Return the values at y of some entries of node k, which must be exact."""
         v = self.values[k].take(places)
-        if v.lo != v.hi: v = self.extend(self.exact_values, k)[0].take(places)
+        if v.lo != v.hi: v = self.derived(self.exact_values, k, self.series)[0].take(places)
         if v.lo != v.hi: raise Refused("on which side of a kink the point lies is not decided")
         return v
-    def extend(self, series, k):
-        """Compute the series of node k and of all that it depends on."""
-        for b in ancestors(self.nodes, k) if k not in series else []:
-            if b not in series:
-                args = [series[a] for a in self.nodes[b].of]
-                series[b] = self.nodes[b].forward(args, self.pieces.get(b))
-        return series[k]
+    def derived(self, known, k, rule):
+        """Return what is known of node k, derived from that of all it depends on."""
+        for b in ancestors(self.nodes, k) if k not in known else []:
+            if b not in known: known[b] = rule(b, [known[a] for a in self.nodes[b].of])
+        return known[k]
+    def series(self, b, args): return self.nodes[b].forward(args, self.pieces.get(b))
     def steps(self, k):
         """Return the coefficients of t, t^2, ... of node k."""
-        return [] if self.v is None else self.extend(self.paths, k)[1:]
+        return [] if self.v is None else self.derived(self.paths, k, self.series)[1:]
+    def mask(self, b, masks):
+        spend(2 * self.nodes[b].work)
+        values = [self.values[a] for a in self.nodes[b].of]
+        return self.nodes[b].still(masks, self.pieces.get(b), self.loose.get(b), values)
     def still(self, k):
         """Return which entries of node k are proved to be constant here."""
-        for b in ancestors(self.nodes, k) if k not in self.masks else []:
-            if b not in self.masks:
-                node = self.nodes[b]
-                masks, values = zip(*((self.masks[a], self.values[a]) for a in node.of))
-                spend(2 * node.work)
-                self.masks[b] = node.still(masks, self.pieces.get(b), self.loose.get(b), values)
-        return self.masks[k]
+        return self.derived(self.masks, k, self.mask)
     def vanishes(self, k, start):
         """Prove that `start` times node k is constant: it is affine here, with derivative 0."""
         flat = all(self.nodes[b].flat and b not in self.felt for b in ancestors(self.nodes, k))
@@ -299,22 +291,21 @@ class Side:
         if not all(still[i] or self.vanishes(k, units(len(still), {i: 1})) for i in places):
             raise Refused(f"{what} a kink, where the function need not be differentiable")
     def piecewise(self, k, node, arg, u):
-        piece, loose = [], self.loose.setdefault(k, bytearray(len(u.lo)))
-        levels = [(p * u.den, q) for p, q in node.levels]
-        spend(2 * (1 + len(u.lo)) * (1 + len(levels)), u.bits + u.den.bit_length(), node.bits)
-        for i, (lo, hi) in enumerate(zip(u.lo, u.hi)):
-            below = sum([lo * q > p for p, q in levels])
-            if below < len(levels) and hi * levels[below][1] >= levels[below][0]:
-                v = self.exactly(arg, [i])
-                spend(20 + 4 * len(levels), v.bits + v.den.bit_length(), node.bits)
-                gaps = [v.lo[0] * q - p * v.den for p, q in node.levels]
-                below = sum([gap > 0 for gap in gaps])
-                if 0 in gaps:
-                    lead = 0 if self.still(arg)[i] else self.sign(arg, i)
-                    if lead: self.felt.add(k)
-                    elif node.bends[below]: self.require_constant(arg, [i])
-                    loose[i] = not lead  # a smooth breakpoint may be kept
-                    below += lead > 0
+        piece, loose = [], self.loose.setdefault(k, bytearray(node.size))
+        def places(v, i):
+            """Return how many breakpoints are below entry i, and how many are not above it."""
+            spend(4 * (1 + len(node.levels)), v.bits + v.den.bit_length(), node.bits)
+            return (sum([v.lo[i] * q > p * v.den for p, q in node.levels]),
+                    sum([v.hi[i] * q >= p * v.den for p, q in node.levels]))
+        for i in range(node.size):
+            below, up_to = places(u, i)
+            if below < up_to: below, up_to = places(self.exactly(arg, [i]), 0)
+            if below < up_to:
+                lead = 0 if self.still(arg)[i] else self.sign(arg, i)
+                if lead: self.felt.add(k)
+                elif node.bends[below]: self.require_constant(arg, [i])
+                loose[i] = not lead  # a smooth breakpoint may be kept
+                below += lead > 0
             piece.append(below)
         return piece
     def sign(self, k, i):
@@ -326,21 +317,15 @@ class Side:
         return 0
     def max(self, k, node, arg, u):
         piece = []
-        spend(4 * len(u.lo), u.bits)
         for places in node.rows():
-            floor = max(u.lo[i] for i in places)
-            tied = [i for i in places if u.hi[i] >= floor]
+            tied = largest(u, places)
             if len(tied) > 1:
-                values = self.exactly(arg, tied).lo
-                top = max(values)
-                tied = [i for i, value in zip(tied, values) if value == top]
-            moving = len(tied) > 1 and not all(self.still(arg)[i] for i in tied)
+                tied = [tied[j] for j in largest(self.exactly(arg, tied), range(len(tied)))]
+            at_y, moving = len(tied), len(tied) > 1 and not all(self.still(arg)[i] for i in tied)
             for c in self.steps(arg) if moving else []:
-                spend(10 + 4 * len(tied), c.bits)
-                floor, before = max(c.lo[i] for i in tied), len(tied)
-                tied = [i for i in tied if c.hi[i] >= floor]
-                if len(tied) < before: self.felt.add(k)
+                tied = largest(c, tied)
                 if len(tied) > 1: require_exact(c, tied)
+            if len(tied) < at_y: self.felt.add(k)
             best, *same = tied
             gaps = (units(len(u.lo), {best: 1, i: -1}) for i in same)
             if same and not (self.nodes[arg].affine and all(self.vanishes(arg, g) for g in gaps)):
@@ -373,6 +358,11 @@ class Side:
                 for a, part in zip(node.of, node.backward(found.pop(k), args, self.pieces.get(k))):
                     found[a] = found[a] + part if a in found else part
         return found[0]
+def largest(v, places):
+    """Return the places whose entry may be the largest of them."""
+    spend(10 + 4 * len(places), v.bits)
+    floor = max(v.lo[i] for i in places)
+    return [i for i in places if v.hi[i] >= floor]
 def require_exact(v, places):
     if any(v.lo[i] != v.hi[i] for i in places):
         raise Refused("to which side of a kink a direction leads is not decided")
@@ -401,16 +391,14 @@ def refuse(condition, why):
     if condition: raise Refused(why)
 def fractions(v): return [Fraction(a, v.den) for a in v.lo]
 def check_bounds(claim, y):
-    inside = all((low is None or low <= q) and (up is None or q <= up)
-                 for q, low, up in zip(fractions(y), claim["lower"], claim["upper"]))
-    refuse(not inside, "a point is outside the bounds")
+    for q, low, up in zip(fractions(y), claim["lower"], claim["upper"]):
+        refuse(not low <= q <= up, "a point is outside the bounds")
 def check_place(claim, y):
     """Prove that y is inside bounds and constraints; return enclosures of these."""
     check_bounds(claim, y)
     values = [value_of(part["nodes"], y) for part in claim["constraints"]]
     for i, ((lo, hi), part) in enumerate(zip(values, claim["constraints"])):
-        below, above = part["lower"], part["upper"]
-        refuse(not ((below is None or below <= lo) and (above is None or hi <= above)),
+        refuse(not (part["lower"] <= lo and hi <= part["upper"]),
                f"constraint {i} is not proved to hold at a point")
     return values
 def check_multipliers(claim):
@@ -424,32 +412,27 @@ def check_multipliers(claim):
         refuse(sign * signs[i] < 0, f"weights of both signs on constraint {i}")
         signs[i] = signs[i] or sign
     for i, (sign, part, (lo, hi)) in enumerate(zip(signs, parts, values)):
-        limit = part["upper" if sign > 0 else "lower"]
-        refuse(sign and not lo == hi == limit,
+        refuse(sign and not lo == hi == part["upper" if sign > 0 else "lower"],
                f"constraint {i} has a multiplier, and is not at its limit")
-    lines = [part["lower"] == part["upper"] is not None for part in parts]
-    affine = [part["nodes"][-1].affine for part in parts]
-    if any(s and not (line and flat) for s, line, flat in zip(signs, lines, affine)):
-        v = claim["separation"]
-        along = [slopes_along(part["nodes"], y, v) for part in parts]
-        rises = all((sign * lo > 0 and sign * hi > 0) if sign and not (line and flat) else
-                    lo == hi == 0 if line else True
-                    for sign, line, flat, (lo, hi) in zip(signs, lines, affine, along))
-        fits = all(n * q >= 0 and (q == 0 or low is None or low != up) for n, q, low, up
-                   in zip(normal, fractions(v), claim["lower"], claim["upper"]))
-        refuse(not (rises and fits),
-               "constraints in use are not proved to rise along the separation")
+    lines = [part["lower"] == part["upper"] for part in parts]
+    curved = [sign and not (line and part["nodes"][-1].affine)
+              for sign, line, part in zip(signs, lines, parts)]
+    if any(curved):
+        v, cancel = claim["separation"], "constraints in use are not proved to rise along the separation"
+        for n, q, low, up in zip(normal, fractions(v), claim["lower"], claim["upper"]):
+            refuse(n * q < 0 or (q and low == up), cancel)
+        for sign, line, rising, part in zip(signs, lines, curved, parts):
+            lo, hi = slopes_along(part["nodes"], y, v)
+            refuse(not (min(sign * lo, sign * hi) > 0 if rising else lo == hi == 0 or not line), cancel)
 def term_gap(term, x, v):
     """Bound h(x) + h*(v) - <v, x> from above; also how far from x that is shown."""
     name, away, outside = term["name"], ZERO, "v is outside the domain of the conjugate of h"
     gap = -sum(map(operator.mul, v, x))
     if name == "l1_box":  # per entry, v t - w |t| is largest at a limit or next to 0
         for a, b, w, low, up in zip(x, v, term["weight"], term["lower"], term["upper"]):
-            refuse((low is not None and a < low) or (up is not None and a > up),
-                   "x is outside the bounds of h")
-            refuse((up is None and b > w) or (low is None and b < -w), outside)
-            ends = [t for t in (low, up) if t is not None]
-            if (low is None or low < 0) and (up is None or up > 0): ends.append(ZERO)
+            refuse(not low <= a <= up, "x is outside the bounds of h")
+            refuse((up == INF and b > w) or (low == -INF and b < -w), outside)
+            ends = [t for t in (low, up) if finite(t)] + [ZERO] * (low < 0 < up)
             gap += w * abs(a) + max(b * t - w * abs(t) for t in ends)
     elif name == "simplex":
         refuse(min(x) < 0, "x is outside the simplex")
@@ -503,6 +486,8 @@ class Span(tuple):
     def __and__(self, v): return Span(max(self[0], v[0]), min(self[1], v[1]))
     def size(self): return max(-self[0], self[1])
     def bounded(self): return finite(self[0]) and finite(self[1])
+    def mid(self): return (self[0] + self[1]) / 2
+    def radius(self): return (self[1] - self[0]) / 2
     def square(self):
         part = Span(max(self[0], -self[1], ZERO), self.size())
         return part * part
@@ -514,6 +499,8 @@ def row_length(row):
     low, high = sum((u.square() for u in row), NIL)
     return Span(root(low, False), root(high, True))
 def length(row): return row_length(row.values())[1]
+def hull_of(rows):
+    return {k: union(row.get(k, NIL) for row in rows) for k in set().union(*rows)}
 def combine(terms):
     """Return sum factor * row for interval vectors."""
     out = {}
@@ -526,8 +513,7 @@ def poly_range(p, u):
     """Enclose a polynomial on an interval by Bernstein coefficients: exact up to degree 1."""
     while len(p) > 1 and not p[-1]: p = p[:-1]
     lo, hi = u
-    if len(p) == 1: return point(p[0])
-    if len(p) == 2: return point(p[0]) + point(p[1]) * u
+    if len(p) <= 2: return sum((point(c) * u for c in p[1:]), point(p[0]))
     if not u.bounded():
         if len(p) > 3: return Span(-INF, INF)
         best = value_in(p, min(max(-p[1] / (2 * p[2]), lo), hi))
@@ -539,11 +525,12 @@ def poly_range(p, u):
               for i in range(n + 1)]
     return Span(trim(min(values), False), trim(max(values), True))
 def derived(p): return [j * c for j, c in enumerate(p)][1:] or [ZERO]
-def value_in(p, t): return sum((c * t**j for j, c in enumerate(p)), ZERO)
-def jumps(node, steep):
-    """Return breakpoints with the jumps of the slope there."""
-    pairs = zip(node.ends, itertools.pairwise(steep))
-    return [(t, value_in(b, t) - value_in(a, t)) for t, (a, b) in pairs]
+def value_in(p, t):
+    """Return a polynomial at t, by integers over one denominator."""
+    v, total, power, bits = exact(p), 0, 1, longest(t.as_integer_ratio())
+    spend(4 * len(p), v.bits + len(p) * bits, bits)
+    for a in reversed(v.lo): total, power = total * t.numerator + a * power, power * t.denominator
+    return Fraction(total * t.denominator, v.den * power)
 def over_pieces(node, rows, u, closed=False):
     """Enclose polynomials, one per piece, on the parts of an interval that have more than a point."""
     ends = itertools.pairwise([-INF, *node.ends, INF])
@@ -596,7 +583,7 @@ class Pass:
         for k, node in enumerate(nodes[1:], 1):
             spend(40 * node.work * (2 if along else 1 + len(y)), 400, 400)
             entries = getattr(self, node.op)(node, *(self.values[a] for a in node.of))
-            for i, part in held.get(k, {}).items(): part.hold(self, node, i, entries[i])
+            for i, part in held.get(k, {}).items(): part.hold(self, node, entries[i])
             slopes = [self.gradient(node, e) for e in entries]
             values = spans(known[k]) if along else [e.value for e in entries]
             if r:
@@ -607,24 +594,23 @@ class Pass:
             self.values.append(values)
             self.slopes.append(slopes)
     def gradient(self, node, entry):
-        rows = [(s, self.slopes[node.of[a]][i]) for a, i, s in entry.links]
-        if entry.hull:
-            keys = set().union(*(row for _, row in rows))
-            return {m: union(row.get(m, NIL) for _, row in rows) for m in keys}
+        """Enclose the gradients of an entry, those of its substitute included."""
+        found = self.through(node, entry.links, entry.hull)
+        return hull_of([found, self.through(node, entry.back)]) if entry.held else found
+    def through(self, node, links, hull=False):
+        rows = [(s, self.slopes[node.of[a]][i]) for a, i, s in links]
+        if hull: return hull_of([row for _, row in rows])
         found = combine(rows)
         if self.along and node.op == "norm2":
             far = row_length([row.get(0, NIL) for _, row in rows])[1]
             found = {0: found.get(0, NIL) & Span(-far, far)}
         return found
-    def affine(self, node, values):
-        c, shift = node.columns, fractions(node.offset[0]) if node.offset else [ZERO] * node.size
-        links = [[(0, m * c + j, point(Fraction(a, node.den))) for m, a in row]
-                 for row in node.table for j in range(c)]
-        return [Entry(sum((s * values[m] for _, m, s in row), point(b)), row)
+    def affine(self, node, *args):
+        shift = fractions(node.offset[0]) if node.offset else [ZERO] * node.size
+        links = [[(a, i, point(Fraction(q))) for a, i, q in row] for row in node.links()]
+        return [Entry(sum((s * args[a][i] for a, i, s in row), point(b)), row)
                 for row, b in zip(links, shift)]
-    def add(self, node, *args):
-        links = [[(a, i, point(ONE)) for a in range(len(args))] for i in range(node.size)]
-        return [Entry(sum(entries, NIL), row) for entries, row in zip(zip(*args), links)]
+    add = affine
     def multiply(self, node, u, v):
         out, (a, b) = [], node.of
         for i, (p, q) in enumerate(zip(u, v)):
@@ -634,12 +620,10 @@ class Pass:
             out.append(Entry(p.square() if a == b else p * q, [(0, i, q), (1, i, p)], [bend]))
         return out
     def piecewise(self, node, values):
-        tables = [node.polynomials]
-        for _ in range(2): tables.append(list(map(derived, tables[-1])))
         out = []
         for i, u in enumerate(values):
-            value, slope, bend = (over_pieces(node, rows, u, self.along) for rows in tables)
-            signs = [jump for t, jump in jumps(node, tables[1]) if jump and u[0] < t < u[1]]
+            value, slope, bend = (over_pieces(node, rows, u, self.along) for rows in node.tables)
+            signs = [jump for t, jump in zip(node.ends, node.bends) if jump and u[0] < t < u[1]]
             out.append(Entry(value, [(0, i, slope)], [(bend, i)], signs))
         return out
     def max(self, node, values):
@@ -711,34 +695,27 @@ class Curvature:
         if alpha == NIL or not g or not h: return
         refuse(not all(u.bounded() for u in (alpha, *g.values(), *h.values())),
                "the curvature is not bounded from below")
-        mid = [{k: (u[0] + u[1]) / 2 for k, u in row.items()} for row in (g, h)]
-        rad = [{k: (u[1] - u[0]) / 2 for k, u in row.items()} for row in (g, h)]
-        c, wide = (alpha[0] + alpha[1]) / 2, (alpha[1] - alpha[0]) / 2
+        c, wide = alpha.mid(), alpha.radius()
         spend(4 * (1 + len(g)) * (1 + len(h)), 400, 400)
-        for (i, a), (j, b) in itertools.product(mid[0].items(), mid[1].items()):
-            self.rows[i][j] += c * a * b
-            self.rows[j][i] += c * a * b
-        for one, two in ((0, 1), (1, 0)):
-            near, blur = sum(map(abs, mid[two].values())), sum(rad[two].values())
-            for i, a in mid[one].items():
-                e, most = rad[one][i], abs(a) + rad[one][i]
-                error = abs(c) * (abs(a) * blur + e * (near + blur)) + wide * most * (near + blur)
-                self.rows[i][i] -= error
+        for one, two in ((g, h), (h, g)):
+            most = sum(abs(u.mid()) + u.radius() for u in two.values())
+            blur = sum(u.radius() for u in two.values())
+            for i, u in one.items():
+                a, e = u.mid(), u.radius()
+                for j, v in two.items(): self.rows[i][j] += c * a * v.mid()
+                self.rows[i][i] -= abs(c) * (abs(a) * blur + e * most) + wide * (abs(a) + e) * most
     def at_least(self, growth):
         """Prove M >= growth I, by elimination."""
         rows = [row[:] for row in self.rows]
-        bits = max((q.denominator.bit_length() for row in rows for q in row), default=1)
-        if bits * self.d > 4000:  # shorter numbers, and a little less
-            unit = 1 << 160
-            for i, j in itertools.product(range(self.d), repeat=2):
-                q = self.rows[min(i, j)][max(i, j)]
-                rows[i][j] = Fraction(over(q.numerator * unit, q.denominator, False), unit)
+        if self.d * max(q.denominator.bit_length() for row in rows for q in row) > 4000:
+            unit = 1 << 160  # shorter numbers, and a little less
+            rows = [[Fraction(math.floor(q * unit), unit) for q in row] for row in rows]
             growth += Fraction(self.d, unit)
         for i in range(self.d): rows[i][i] -= growth
         while rows:
             k = max(range(len(rows)), key=lambda i: rows[i][i])
             top, pivot = rows[k], rows[k][k]
-            if pivot <= 0: return not pivot and not any(any(row) for row in rows)
+            if pivot <= 0: return not pivot and not any(map(any, rows))
             rest = [i for i in range(len(rows)) if i != k]
             sizes = (part.bit_length() + 400 for part in pivot.as_integer_ratio())
             spend(4 * len(rest) ** 2, *sizes)
@@ -746,70 +723,56 @@ class Curvature:
         return True
 
 class Held:
-    """A substitute below an entry of a node, by how much it is sharper, and what it costs."""
+    """A substitute below an entry, by how much it is sharper, and what it costs: the sum of
+    s (u - t) + p/2 (u - t)^2 over `parts`, places with t, s, p. That of a piecewise node has one
+    part, and phi(t) is added; those of max and norm2 have weights s, and t = p = 0."""
     charge = least = ZERO  # of nodes that f does not depend on
-    def __init__(self): self.weights, self.sharp = {}, []
+    def __init__(self): self.parts, self.sharp = {}, []
     def slack(self): return sum((sigma for *_, sigma, _ in self.sharp), ZERO)
-class Support(Held):
-    """phi(t) + s (u - t) + p/2 (u - t)^2 in place of an entry of a piecewise node."""
-    def __init__(self, t, s, p):
-        super().__init__()
-        self.t, self.s, self.p = t, s, p
-    def hold(self, run, node, i, entry):
-        step, s, p = run.values[node.of[0]][i] + point(-self.t), point(self.s), point(self.p)
-        row = node.polynomials[sum(t < self.t for t in node.ends)]
-        value = point(value_in(row, self.t)) + s * step + point(self.p / 2) * step.square()
-        slope = s + p * step
-        entry.back, entry.bends, entry.signs, entry.held = [(0, i, slope)], [(p, i)], (), self
-        entry.value = value if run.only else entry.value | value
-        entry.links = entry.back if run.only else [(0, i, entry.links[0][2] | slope)]
+    def hold(self, run, node, entry):
+        """Let the entry be this, or (unless it is held alone) itself or this."""
+        value, entry.back, entry.bends, entry.signs, entry.held = NIL, [], [], (), self
+        for i, (t, s, p) in self.parts.items():
+            step = run.values[node.of[0]][i] + point(-t)
+            value += point(s) * step + point(p / 2) * step.square()
+            if node.op == "piecewise": value += over_pieces(node, node.tables[0], point(t))
+            entry.back.append((0, i, point(s) + point(p) * step))
+            entry.bends.append((point(p), i))
+        if run.only: entry.value, entry.links, entry.hull = value, entry.back, False
+        else: entry.value |= value
     def check(self, run, node, i, a):
-        """Refuse unless it is on one side of the entry, the right one, on the whole interval."""
-        (arg,), steep = node.of, list(map(derived, node.polynomials))
-        u, side = run.values[arg][i] | point(self.t), 1 if a[0] >= 0 else -1
-        refuse(side < 0 < a[1], "a support has an adjoint without a sign")
-        left, right = (side * value_in(steep[sum(test(t, self.t) for t in node.ends)], self.t)
-                       for test in (operator.lt, operator.le))
-        refuse(not left + self.slack() <= side * self.s <= right - self.slack(),
-               "the slope of a support is not between those of its kink")
-        bend = over_pieces(node, list(map(derived, steep)), u) * point(Fraction(side))
-        refuse(side * self.p > bend[0], "a support bends more than its entry")
-        self.charge, self.least = ZERO, (a * point(Fraction(side)))[0]
-        for t, jump in jumps(node, steep):  # a concave kink that is not met at y costs what it weighs
-            if u[0] < t < u[1] and t != self.t and side * jump < 0:
-                at = run.here.values[arg][i]
-                margin = plus(t, -at[1]) if self.t < t else plus(at[0], -t)
-                refuse(not margin > 0, "a support is next to a concave kink")
-                far = plus(times(run.r, length(run.slopes[arg][i])), -margin)
-                cost = times(times(a.size(), abs(jump)), max(far, ZERO))
-                self.charge = plus(self.charge, cost)
-        refuse(not finite(self.charge), "a concave kink inside has no finite charge")
-class Weights(Held):
-    """Numbers w with max u >= w.u (w >= 0, sum 1), or |u| >= w.u (|w| <= 1)."""
-    def hold(self, run, node, row, entry):
-        values, places = run.values[node.of[0]], node.row(row)
-        entry.back = [(0, i, point(q)) for i, q in self.weights.items()]
-        entry.bends, entry.signs, entry.held = (), (), self
-        if run.only:
-            entry.links, entry.hull = entry.back, False
-            entry.value = sum((q * values[i] for _, i, q in entry.back), NIL)
-            return
-        high, top = entry.value[1], node.op == "max"
-        entry.value = Span(min(values[i][0] for i in places) if top else -high, high)
-        entry.links = [(0, i, Span(ZERO, ONE) if top else UNIT) for i in places]
-    def check(self, run, node, row, a):
-        refuse(not a[0] >= 0, "a support has an adjoint without a sign")
-        self.least, w, room = a[0], self.weights, dict(self.weights)
+        """Refuse unless it is on the right side of the entry on the whole region."""
+        side = 1 if a[0] >= 0 else -1
+        refuse(side < 0 and (a[1] > 0 or node.op != "piecewise"),
+               "a support has an adjoint without a sign")
+        self.least, slack = (a * point(Fraction(side)))[0], self.slack()
+        weights = {place: s for place, (_, s, _) in self.parts.items()}
+        if node.op == "piecewise": return self.check_piece(run, node, i, a.size(), side)
         if node.op == "norm2":
-            refuse(self.slack() > 1 or sum(q * q for q in w.values()) > (1 - self.slack()) ** 2,
-                   "weights of a norm are longer than 1")
-            return
-        refuse(min(w.values()) < 0 or sum(w.values()) != 1,
+            return refuse(slack > 1 or sum(q * q for q in weights.values()) > (1 - slack) ** 2,
+                          "weights of a norm are longer than 1")
+        refuse(min(weights.values()) < 0 or sum(weights.values()) != 1,
                "weights of a maximum are negative, or not of sum 1")
         for one, other, sigma, _ in self.sharp:
-            refuse(one == other or not {one, other} <= set(w), "a pair is none")
-            for i in (one, other): room[i] -= sigma
-        refuse(min(room.values()) < 0, "the weights leave no room for so much sharpness")
+            refuse(one == other or not {one, other} <= set(weights), "a pair is none")
+            for place in (one, other): weights[place] -= sigma
+        refuse(min(weights.values()) < 0, "the weights leave no room for so much sharpness")
+    def check_piece(self, run, node, i, most, side):
+        (arg,), (_, slopes, bends), (t, s, p) = node.of, node.tables, self.parts[i]
+        u, at = run.values[arg][i] | point(t), run.here.values[arg][i]
+        left, right = (side * value_in(slopes[sum(test(k, t) for k in node.ends)], t)
+                       for test in (operator.lt, operator.le))
+        refuse(not left + self.slack() <= side * s <= right - self.slack(),
+               "the slope of a support is not between those of its kink")
+        bend = over_pieces(node, bends, u) * point(Fraction(side))
+        refuse(side * p > bend[0], "a support bends more than its entry")
+        for k, jump in zip(node.ends, node.bends):  # a concave kink costs what it weighs at most
+            if u[0] < k < u[1] and k != t and side * jump < 0:
+                margin = plus(k, -at[1]) if t < k else plus(at[0], -k)
+                refuse(not margin > 0, "a support is next to a concave kink")
+                far = plus(times(run.r, length(run.slopes[arg][i])), -margin)
+                self.charge = plus(self.charge, times(times(most, abs(jump)), max(far, ZERO)))
+        refuse(not finite(self.charge), "a concave kink inside has no finite charge")
 
 def minorant(nodes, y, r, held):
     """Return curvature, eps and loss: f(z) >= f(y) - loss - eps |h| + h'Mh/2, h = z - y, |h| <= r."""
@@ -830,37 +793,34 @@ def sharpness(bare, node, row, part, sharp, total):
     """Add the curvature of sigma |v|, v = 0 near y; return what v(y), and the blur of v', cost."""
     refuse(not finite(bare.r), "sharpness needs a ball of finite radius")
     refuse(not finite(part.least), "an adjoint is not bounded")
-    (one, other, sigma, bend), (arg,) = sharp, node.of
+    (one, other, sigma, bend), (arg,), kappa = sharp, node.of, part.least * sharp[2]
     slopes, values, affine = bare.here.slopes[arg], bare.here.values[arg], bare.nodes[arg].affine
+    refuse(node.op == "norm2" and not affine, "a norm of a curved argument is not sharp here")
+    if not kappa: return ZERO, ZERO
+    factors = {one: point(ONE)} | ({other: point(-ONE)} if node.op == "max" else {})
+    rows = [combine((c, slopes[i]) for i, c in factors.items())]
+    gap = sum((c * values[i] for i, c in factors.items()), point(-part.parts[one][0]))
     if node.op == "norm2":
-        refuse(not affine, "a norm of a curved argument is not sharp here")
         rows = [slopes[i] for i in node.row(row)]
         gap = row_length([values[i] for i in node.row(row)])
-    elif node.op == "max":
-        rows = [combine([(point(ONE), slopes[one]), (point(-ONE), slopes[other])])]
-        gap = values[one] + point(-ONE) * values[other]
-    else: rows, gap = [slopes[one]], values[one] + point(-part.t)
-    mids = [{j: point((u[0] + u[1]) / 2) for j, u in g.items()} for g in rows]
+    mids = [{j: point(u.mid()) for j, u in g.items()} for g in rows]
     size = row_length([u for g in mids for u in g.values()])[1]
-    kappa = part.least * sigma
-    if not size or not kappa: return ZERO, ZERO
-    for sign in () if affine else (ONE, -ONE):
-        start = [NIL] * bare.nodes[arg].size
-        start[one] = point(sign)
-        if node.op == "max": start[other] = point(-sign)
+    if not size: return ZERO, ZERO
+    for sign in () if affine else (point(ONE), point(-ONE)):
+        start = [sign * factors.get(i, NIL) for i in range(bare.nodes[arg].size)]
         refuse(not bare.backward(arg, start)[0].at_least(-bend),
                "an argument bends more than is stated")
     for g in mids: total.outer(2 * kappa / (bare.r * size), g)
     for j in range(total.d): total.rows[j][j] -= 0 if affine else kappa * bend
-    blur = sum((length({j: point((u[1] - u[0]) / 2) for j, u in g.items()}) for g in rows), ZERO)
+    blur = sum(row_length([point(u.radius()) for u in g.values()])[1] for g in rows)
     return kappa * gap.size(), kappa * blur
 def check_minimum(claim, nodes):
     """Decide ball and global claims: f >= f(x) - gap within radius of x, or everywhere."""
     names = ("delta", "eps", "growth", "convexity", "radius", "within", "strict", "unique")
     delta, eps, growth, convex, radius, within, strict, unique = (claim[name] for name in names)
     y, x, everywhere = fractions(claim["pivot"]), fractions(claim["x"]), claim["scope"] == "global"
-    r = INF if claim["reach"] is None else claim["reach"]
-    refuse(min(delta, eps, claim["gap"], radius or 0) < 0 or not r > 0, "a radius, gap or bound is negative")
+    r = claim["reach"]
+    refuse(min(delta, eps, claim["gap"], radius) < 0 or not r > 0, "a radius, gap or bound is negative")
     refuse(sum((a - b) ** 2 for a, b in zip(x, y)) > delta**2, f"the pivot is farther than {show(delta)} from x")
     total, found, loss = minorant(nodes, y, r, claim["held"])
     refuse(not total.at_least(growth), f"the curvature is not proved to be at least {show(growth)}")
@@ -871,19 +831,19 @@ def check_minimum(claim, nodes):
         gap = loss + (eps * r - growth * r * r / 2 if finite(r) else 0)
     gap += value_of(nodes, claim["x"])[1] - value_of(nodes, claim["pivot"])[0]
     refuse(max(gap, 0) > claim["gap"], f"the gap is not proved to be at most {show(claim['gap'])}")
-    if strict or within is not None:
+    if strict or finite(within):
         far = (eps + root(eps * eps + 2 * growth * loss, True)) / growth if growth > 0 else INF
         refuse(not far < r, "the lowest points are not proved to be inside the ball")
-        refuse(within is None or far + delta > within, "a minimiser is not proved to be so close")
-    if convex is not None:
+        refuse(not finite(within) or far + delta > within, "a minimiser is not proved to be so close")
+    if finite(convex):
         bare = Pass(nodes, y, INF if everywhere else r, {}).backward(len(nodes) - 1, [point(ONE)])[0]
         refuse(convex < 0 or not bare.at_least(convex), "f is not proved to be so convex")
-    refuse(unique and not (strict and (convex or 0) > 0), "unique needs strict, and strict convexity")
+    refuse(unique and not (strict and 0 < convex < INF), "unique needs strict, and strict convexity")
     if everywhere:
-        refuse(radius is not None or (finite(r) and not (strict and convex is not None)),
+        refuse(finite(radius) or (finite(r) and not (strict and finite(convex))),
                "global needs curvature everywhere, or a strict minimum of a convex function")
     else:
-        refuse(radius is None or (finite(r) and radius + delta > r),
+        refuse(not finite(radius) or radius + delta > r,
                "the ball around x is not inside the one around the pivot")
     kind = "a unique" if unique else "a strict" if strict else "a"
     where = "global minimum" if everywhere else f"minimum on a ball of radius {show(radius)}"
@@ -970,7 +930,7 @@ def describe(nodes, name="f(x)"):
             case "multiply":
                 text = f"({u})^2" if len(set(node.of)) < 2 else f"({u}) ({texts[node.of[1]]})"
             case "piecewise":
-                rows, ends = node.polynomials, node.ends
+                rows, ends = node.tables[0], node.ends
                 found = NAMES.get((tuple(ends), tuple(map(tuple, rows))))
                 powers_of = ["", "t", *(f"t^{j}" for j in range(2, len(rows[0])))]
                 said = [terms(row, powers_of) for row in rows]
@@ -987,10 +947,10 @@ def describe(nodes, name="f(x)"):
 def describe_limits(claim):
     """Return lines about bounds, constraints and the term."""
     def within(low, name, up):
-        return (f"{short(low)} <= " if low is not None else "") + name + (
-            f" <= {short(up)}" if up is not None else "")
+        return (f"{short(low)} <= " if finite(low) else "") + name + (
+            f" <= {short(up)}" if finite(up) else "")
     ends = list(enumerate(zip(claim["lower"], claim["upper"])))
-    some = [within(low, f"x[{k}]", up) for k, (low, up) in ends if (low, up) != (None, None)]
+    some = [within(low, f"x[{k}]", up) for k, (low, up) in ends if finite(low) or finite(up)]
     if some: yield "where " + ", ".join(some[:4] + ["..."] * (len(some) > 4))
     for i, part in enumerate(claim["constraints"]):
         yield within(part["lower"], f"c{i}(x)", part["upper"]) + ", where "
@@ -1076,20 +1036,13 @@ def read_pieces(node, data):
     need(0 < width <= MAX_DEGREE and node.bits < 9999, "a polynomial is empty, or too long")
     rows = [p + [ZERO] * (width - len(p)) for p in rows]
     slopes = list(map(derived, rows))
-    node.ends, node.polynomials = breakpoints, rows
+    node.ends, node.tables = breakpoints, (rows, slopes, list(map(derived, slopes)))
     node.pieces, node.slopes = ([exact(c) for c in zip(*table)] for table in (rows, slopes))
     node.constant, node.flat = [not any(p[1:]) for p in rows], not any(any(p[2:]) for p in rows)
     need(all(map(operator.lt, breakpoints, breakpoints[1:])), "breakpoints must ascend")
-    jumps, node.bends = ([value_at([b - a for a, b in zip(*pair)], t) for t, *pair
+    jumps, node.bends = ([value_in([b - a for a, b in zip(*pair)], t) for t, *pair
                           in zip(breakpoints, table, table[1:])] for table in (rows, slopes))
     need(not any(jumps), "a piecewise function is not continuous")
-def value_at(coefficients, t):
-    """Return a polynomial at t, times a positive number."""
-    v, total, power = exact(coefficients), 0, 1
-    bits = longest(t.as_integer_ratio())
-    spend(4 * len(v.lo), v.bits + len(v.lo) * bits, bits)
-    for a in reversed(v.lo): total, power = total * t.numerator + a * power, power * t.denominator
-    return total
 def read_matrix(node, data):
     node.columns, width = natural(data["columns"]), natural(data["width"])
     need(node.columns * width == node.size, "a matrix has another width than its argument")
@@ -1108,12 +1061,13 @@ def read_matrix(node, data):
     node.transposed = [[] for _ in range(width)]
     for i, row in enumerate(node.table):
         for k, a in row: node.transposed[k].append((i, a))
-    node.offset = [exact(numbers(data["offset"], node.size))] if "offset" in data else []
+    if "offset" in data: node.offset = [exact(numbers(data["offset"], node.size))]
 def record(data, fields, d):
     """Read an object that has these fields, and no others, each by its reader."""
     need(set(data) == set(fields), f"not the fields {', '.join(fields)}")
     return {name: read(data[name], d) for name, read in fields.items()}
-def limit(text, d=None): return None if text is None else number(text)
+def above(text, d=None): return INF if text is None else number(text)
+def below(text, d=None): return -INF if text is None else number(text)
 def vector(texts, d): return exact(numbers(texts, d))
 def plain(value, d): return value
 def flag(value, d):
@@ -1121,7 +1075,8 @@ def flag(value, d):
     return value
 def multiplier(data, d):
     return record(data, {"constraint": plain, "weight": number, "direction": vector}, d)
-BALL, LIMITS = {"eps": number, "delta": number}, dict.fromkeys(("lower", "upper"), many(limit, True))
+BALL = {"eps": number, "delta": number}
+LIMITS = {"lower": many(below, whole=True), "upper": many(above, whole=True)}
 POINTS = {"points": many(vector), "weights": many(number)}
 NEAR = {"pivot": vector, "directions": many(vector), "weights": many(number)}
 CLAIMS = {  # numbers of the claim, evidence, and what else the file has, or may have
@@ -1131,9 +1086,9 @@ CLAIMS = {  # numbers of the claim, evidence, and what else the file has, or may
                  "bounds constraints"),
     "plus": (BALL, POINTS | {"subgradient": vector}, "term"),
     "refutation": ({"fall": number}, {"point": vector}, "bounds constraints"),
-    "minimum": (BALL | {"gap": number, "radius": limit, "within": limit, "scope": plain,
+    "minimum": (BALL | {"gap": number, "radius": above, "within": above, "scope": plain,
                         "strict": flag, "unique": flag},
-                {"pivot": vector, "reach": limit, "growth": number, "convexity": limit,
+                {"pivot": vector, "reach": above, "growth": number, "convexity": above,
                  "supports": many(plain), "sharp": many(plain)}, ""),
 }
 TERMS = {
@@ -1161,7 +1116,7 @@ def read(path):
     need(fields - {"bounds", "constraints"} <= set(data) <= fields, "not the fields of a proof file")
     nodes = read_function(data["function"])
     d = nodes[0].size
-    claim = {"kind": kind, "x": vector(data["x"], d), "lower": [None] * d, "upper": [None] * d}
+    claim = {"kind": kind, "x": vector(data["x"], d), "lower": [-INF] * d, "upper": [INF] * d}
     claim |= record(data["claim"], stated, d) | record(data["evidence"], shown, d)
     if "bounds" in data: claim |= record(data["bounds"], LIMITS, d)
     parts = claim["constraints"] = many(read_constraint)(data.get("constraints", []), d)
@@ -1180,26 +1135,20 @@ def read_supports(claim, nodes):
         fields = dict.fromkeys(("node", "row", *places), plain) | dict.fromkeys(names, number)
         found = record(part, fields, None)
         (k,) = indices([found["node"]], len(nodes))
-        need(nodes[k].op in ("piecewise", "max", "norm2"), "such a node has no supports")
         (i,) = indices([found["row"]], nodes[k].size)
-        row = nodes[k].row(i)
-        at = indices([found[name] for name in places], row.stop)
-        need(set(at) <= set(row), "a place is not in its row")
-        return found, nodes[k].op, i, held.setdefault(k, {})
+        at, row = [found[name] for name in places], nodes[k].row(i)
+        need(nodes[k].op in ("piecewise", "max", "norm2") and min(indices(at, row.stop)) in row,
+             "a support is of a node that has none, or of another row")
+        return found, nodes[k].op, held.setdefault(k, {}).setdefault(i, Held())
     for part in claim["supports"]:
-        found, op, i, own = entry(part, "stp" if "t" in part else "s", "place")
-        need((op == "piecewise") == ("t" in part), "a support is none")
-        if op == "piecewise":
-            need(i not in own, "a support comes twice")
-            own[i] = Support(found["t"], found["s"], found["p"])
-        else:
-            weights = own.setdefault(i, Weights()).weights
-            need(found["place"] not in weights, "a weight comes twice")
-            weights[found["place"]] = found["s"]
+        found, op, own = entry(part, "stp" if "t" in part else "s", "place")
+        need((op == "piecewise") == ("t" in part) and found["place"] not in own.parts,
+             "a support is none, or comes twice")
+        own.parts[found["place"]] = found.get("t", ZERO), found["s"], found.get("p", ZERO)
     for part in claim["sharp"]:
-        found, _, i, own = entry(part, ("sigma", "bend"), "one", "other")
-        need(i in own and found["sigma"] >= 0, "a sharpness is none")
-        own[i].sharp.append([found[name] for name in ("one", "other", "sigma", "bend")])
+        found, _, own = entry(part, ("sigma", "bend"), "one", "other")
+        need(own.parts and found["sigma"] >= 0, "a sharpness is none")
+        own.sharp.append([found[name] for name in ("one", "other", "sigma", "bend")])
     return held
 def read_function(data):
     nodes = []
@@ -1207,7 +1156,7 @@ def read_function(data):
     need(nodes and nodes[-1].size == 1, "the last node must be one number")
     return nodes
 def read_constraint(data, d):
-    part = record(data, {"function": plain, "lower": limit, "upper": limit}, d)
+    part = record(data, {"function": plain, "lower": below, "upper": above}, d)
     part["nodes"] = read_function(data["function"])
     need(part["nodes"][0].size == d, "a constraint has another number of variables")
     return part

@@ -90,9 +90,9 @@ def give_supports(rng: random.Random, document: Document, nodes: list[Any]) -> N
             entry = {"node": k, "row": row}
             if node.op == "piecewise":
                 value = at[node.of[0]][row]
-                ends = [Fraction(*level) for level in node.levels]
+                ends = node.ends
                 t = rng.choice([*ends, value[0]]) if own.finite(value[0]) else Fraction(0)
-                steep = [own.derived(p) for p in node.polynomials]
+                steep = node.tables[1]
                 sides = [steep[sum(b < t for b in ends)], steep[sum(b <= t for b in ends)]]
                 slopes = [sum(c * t**j for j, c in enumerate(p)) for p in sides]
                 s = rng.choice([slopes[0], slopes[1], sum(slopes) / 2, sum(slopes) / 2])

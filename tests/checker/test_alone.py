@@ -248,7 +248,6 @@ def test_sums_and_products_of_intervals(kinds: tuple[bool, bool], checker: Any) 
             least = F(0) if a <= 0 <= b else min(a * a, b * b)
             assert own.square() == (least, max(a * a, b * b))
         assert ends(u.take([4, 0, 0])) == [ends(u)[k] for k in (4, 0, 0)]
-        assert ends(u.spread(2)) == [pair for pair in ends(u) for _ in range(2)]
 
 
 def test_long_denominators_are_rounded_outwards_where_that_is_allowed(checker: Any) -> None:
