@@ -793,7 +793,8 @@ def sharpness(bare, node, row, part, sharp, total):
     """Add the curvature of sigma |v|, v = 0 near y; return what v(y), and the blur of v', cost."""
     refuse(not finite(bare.r), "sharpness needs a ball of finite radius")
     refuse(not finite(part.least), "an adjoint is not bounded")
-    (one, other, sigma, bend), (arg,), kappa = sharp, node.of, part.least * sharp[2]
+    (one, other, sigma, bend), (arg,) = sharp, node.of
+    kappa = part.least * sigma
     slopes, values, affine = bare.here.slopes[arg], bare.here.values[arg], bare.nodes[arg].affine
     refuse(node.op == "norm2" and not affine, "a norm of a curved argument is not sharp here")
     if not kappa: return ZERO, ZERO
