@@ -19,12 +19,12 @@ refutation A point z (inside bounds and constraints) with f(z) <= f(x) - fall.
 
 # ruff: noqa: E401, E501, E701, I001 (to be read in one sitting: a tight layout)
 # fmt: off
-import functools, itertools, json, math, operator, os, re, stat, sys, zlib
+import collections, decimal, functools, itertools, json, math, operator, os, re, stat, sys, zlib
 from fractions import Fraction
 
 MAX_BYTES, MAX_SIZE, MAX_DEGREE = 2**26, 2**22, 32  # of the file; entries of a node; polynomials
 MEMORY, BUDGET = 2**34, 6e11  # bits that are in use at one time; about nanoseconds
-PRECISION = 320  # bits of an enclosure; exp, log and roots are bounded by integers over 2^Q
+PRECISION = 320  # bits of an enclosure; exp, log and roots are bounded by multiples of 2^-Q
 LONG, Q = 2 * PRECISION, PRECISION + 64  # longer denominators are rounded, where that is allowed
 KINDS = {  # what a node of each kind holds, besides `op` and `of`
     "variable": {"size"}, "affine": {"columns", "width", "rows", "at", "offset"}, "add": set(),
@@ -103,46 +103,14 @@ def units(size, entries):  # 0, except for some entries
     top = [0] * size
     for i, a in entries.items(): top[i] = a
     return Vec(top, top, 1)
-def longer(ends, den, bound):
-    """Say whether integers over `den` are a longer vector than a rational bound >= 0."""
-    bits, more = longest(ends), bound.numerator.bit_length() + bound.denominator.bit_length()
-    spend(len(ends), bits, bits)
-    spend(10, 2 * (bits + den.bit_length() + more), 2 * more + den.bit_length())
-    return sum([a * a for a in ends]) * bound.denominator**2 > (bound.numerator * den) ** 2
+def longer(v, bound, surely=False):
+    """Say whether vectors in v may be longer than a rational bound >= 0, or all of them are."""
+    ends = [max(a, -b, 0) if surely else max(-a, b) for a, b in zip(v.lo, v.hi)]
+    more = bound.numerator.bit_length() + bound.denominator.bit_length()
+    spend(len(ends), v.bits, v.bits)
+    spend(10, 2 * (v.bits + v.den.bit_length() + more), 2 * more + v.den.bit_length())
+    return sum([a * a for a in ends]) * bound.denominator**2 > (bound.numerator * v.den) ** 2
 
-# --- exp, log and roots of rationals top/bottom: integers over 2^Q, bounds from below,
-# --- or from above if `up` ------------------------------------------------------------------------
-def over(top, bottom, up): return -(-top // bottom) if up else top // bottom
-def exp_minus(top, bottom, up):
-    """Bound exp(-a) for a = top/bottom >= 0: a Taylor series at a/2^k, squared k times."""
-    if top > 1024 * bottom: return int(up)
-    halvings, k = (top // bottom).bit_length() + 8, 0
-    r = over(top << Q, bottom << halvings, not up)
-    total = term = 1 << Q
-    while term:  # each is too small by less than 2; what is left out alternates, and is below 2
-        k += 1
-        term = term * r // (k << Q)
-        total += -term if k % 2 else term
-    bound = total + (2 * k + 2 if up else -2 * k - 2)
-    for _ in range(halvings): bound = over(bound * bound, 1 << Q, up)
-    return bound
-def atanh(z, up):
-    """Bound atanh(z) for z over 2^Q, 0 <= z <= 1/3."""
-    total, power, k = 0, z, 1
-    while power > 1:
-        total, power, k = total + over(power, k, up), over(power * z * z, 1 << 2 * Q, up), k + 2
-    return total + 4 * up  # the rest is below a geometric series
-LOG_2 = 2 * atanh((1 << Q) // 3, False), 2 * atanh((1 << Q) // 3 + 1, True)
-def log_of(top, bottom, up):
-    """Bound log(u) = k log 2 - 2 atanh((1 - f)/(1 + f)) for u = 2^k f, 1/2 <= f <= 1."""
-    k = top.bit_length() - bottom.bit_length()
-    k += top << max(0, -k) > bottom << max(0, k)
-    a, b = top << max(0, -k), bottom << max(0, k)  # f = a/b
-    part = atanh(over((b - a) << Q, b + a, not up), not up)
-    return k * LOG_2[up == (k > 0)] - 2 * part
-def root_of(top, bottom, up):
-    low = math.isqrt((top << 2 * Q) // bottom)
-    return low + (up and low * low * bottom != top << 2 * Q)
 # --- polynomials in t: lists of vectors ----------------------------------------------------------
 def add_series(a, b):
     return [p + q if p and q else p or q for p, q in itertools.zip_longest(a, b)]
@@ -183,13 +151,15 @@ class Node:
             case "max": return [c.take(piece) for c in u]
         if len(u) > 1: raise Refused(f"{self.op} is not a polynomial along a direction")
         return [rounded([value for value, _ in self.smooth(u[0])])]
-    def smooth(self, v):
+    def smooth(self, v, rows=None):
         """Return what norm2, log or logsumexp is, row by row, and its slopes; 0 is its direction 0."""
-        spend(20 * len(v.lo), v.bits + 2 * Q, v.bits + v.den.bit_length() + 20 * Q)
-        own = spans(v)
-        rows = [[own[i] for i in places] for places in self.rows()]
-        return [(NIL, row) if self.op == "norm2" and not any(map(any, row)) else
-                smooth_row(self.op, row) for row in rows]
+        out = []
+        for way in rows or map(v.take, self.rows()):
+            spend(20 * len(way.lo), way.bits + 2 * Q, way.bits + way.den.bit_length() + 20 * Q)
+            row = spans(way)
+            nil = self.op == "norm2" and not any(map(any, row))
+            out.append((NIL, row) if nil else smooth_row(self.op, row))
+        return out
     def backward(self, g, args, piece):
         """Return the derivatives in the arguments, g being that in the node."""
         match self.op:
@@ -201,28 +171,25 @@ class Node:
                 size, row_of = self.size * self.columns, {i: k for k, i in enumerate(piece)}
                 return [g.each(lambda ends: [ends[row_of[i]] if i in row_of else 0
                                              for i in range(size)], size)]
-        rows = self.smooth(args[0] if piece is None else piece)
+        rows = self.smooth(args[0], piece)
         spread = g.take([i for i in range(self.size) for _ in range(self.columns)])
         return [spread * rounded([s for _, slopes in rows for s in slopes])]
-    def still(self, args, piece, loose, vals):
-        """Say which entries are constant near a point, the same of the arguments being known."""
-        a = args[0]
+    def still(self, i, args, piece, loose, values):
+        """Say whether entry i is constant near a point, the same of the arguments being known."""
         match self.op:
-            case "affine" | "add": return [all(args[b][i] for b, i, _ in row) for row in self.links()]
+            case "affine" | "add": return all(args[a][j] for a, j, _ in self.links(i))
             case "multiply":  # also 0 times whatever moves
-                nil = ([s and not p and not q for s, p, q in zip(mask, v.lo, v.hi)]
-                       for mask, v in zip(args, vals))
-                return [(a and b) or p or q for a, b, p, q in zip(*args, *nil)]
+                nil = [m[i] and not v.lo[i] and not v.hi[i] for m, v in zip(args, values)]
+                return any(nil) or all(m[i] for m in args)
             case "piecewise":
-                return [s or (self.constant[p] and not l) for s, p, l in zip(a, piece, loose)]
-            case "max": return [a[j] for j in piece]  # what stays tied is equal to it, or constant
-        return [all(a[i] for i in row) for row in self.rows()]
-    def links(self):
-        """Yield what an entry of a sum, or of an affine node, is made of: argument, place, factor."""
-        if self.op == "add":
-            return ([(a, i, 1) for a in range(len(self.of))] for i in range(self.size))
-        return ([(0, k * self.columns + j, Fraction(a, self.den)) for k, a in row]
-                for row in self.table for j in range(self.columns))
+                return args[0][i] or (not any(self.tables[1][piece[i]]) and i not in loose)
+            case "max": return args[0][piece[i]]  # what stays tied is equal to it, or constant
+        return all(args[0][j] for j in self.row(i))
+    def links(self, i):
+        """Return what an entry of a sum, or of an affine node, is made of: argument, place, factor."""
+        if self.op == "add": return [(a, i, 1) for a in range(len(self.of))]
+        row, j = divmod(i, self.columns)
+        return [(0, k * self.columns + j, Fraction(a, self.den)) for k, a in self.table[row]]
     def row(self, i): return range(i * self.columns, (i + 1) * self.columns)  # of the argument
     def rows(self): return map(self.row, range(self.size))
 def ancestors(nodes, k):
@@ -255,7 +222,8 @@ class Side:
         spend(20 * len(nodes))
         for k, node in enumerate(nodes[1:], 1):
             if node.op in ("piecewise", "max", "norm2"):
-                self.pieces[k] = getattr(self, node.op)(k, node, node.of[0], values[node.of[0]])
+                rule, self.loose[k], arg = getattr(self, node.op), set(), node.of[0]
+                self.pieces[k] = [rule(k, node, arg, values[arg], i) for i in range(node.size)]
             if k == len(values):
                 values += node.forward([[values[a]] for a in node.of], self.pieces.get(k))
     def exactly(self, k, places):
@@ -276,7 +244,8 @@ class Side:
     def mask(self, b, masks):
         spend(2 * self.nodes[b].work)
         values = [self.values[a] for a in self.nodes[b].of]
-        return self.nodes[b].still(masks, self.pieces.get(b), self.loose.get(b), values)
+        known = masks, self.pieces.get(b), self.loose.get(b), values
+        return [self.nodes[b].still(i, *known) for i in range(self.nodes[b].size)]
     def still(self, k):
         """Return which entries of node k are proved to be constant here."""
         return self.derived(self.masks, k, self.mask)
@@ -290,64 +259,49 @@ class Side:
         still, what = self.still(k), "a point is on" if self.v is None else "a direction stays on"
         if not all(still[i] or self.vanishes(k, units(len(still), {i: 1})) for i in places):
             raise Refused(f"{what} a kink, where the function need not be differentiable")
-    def piecewise(self, k, node, arg, u):
-        piece, loose = [], self.loose.setdefault(k, bytearray(node.size))
+    def piecewise(self, k, node, arg, u, i):
         def places(v, i):
             """Return how many breakpoints are below entry i, and how many are not above it."""
-            spend(4 * (1 + len(node.levels)), v.bits + v.den.bit_length(), node.bits)
-            return (sum([v.lo[i] * q > p * v.den for p, q in node.levels]),
-                    sum([v.hi[i] * q >= p * v.den for p, q in node.levels]))
-        for i in range(node.size):
-            below, up_to = places(u, i)
-            if below < up_to: below, up_to = places(self.exactly(arg, [i]), 0)
-            if below < up_to:
-                lead = 0 if self.still(arg)[i] else self.sign(arg, i)
-                if lead: self.felt.add(k)
-                elif node.bends[below]: self.require_constant(arg, [i])
-                loose[i] = not lead  # a smooth breakpoint may be kept
-                below += lead > 0
-            piece.append(below)
-        return piece
-    def sign(self, k, i):
-        """Return the sign of entry i of node k less its value at y, along v."""
-        for c in self.steps(k):
-            spend(10)
-            if c.lo[i] > 0 or c.hi[i] < 0: return 1 if c.lo[i] > 0 else -1
-            require_exact(c, [i])
-        return 0
-    def max(self, k, node, arg, u):
-        piece = []
-        for places in node.rows():
-            tied = largest(u, places)
-            if len(tied) > 1:
-                tied = [tied[j] for j in largest(self.exactly(arg, tied), range(len(tied)))]
-            at_y, moving = len(tied), len(tied) > 1 and not all(self.still(arg)[i] for i in tied)
-            for c in self.steps(arg) if moving else []:
-                tied = largest(c, tied)
-                if len(tied) > 1: require_exact(c, tied)
-            if len(tied) < at_y: self.felt.add(k)
-            best, *same = tied
-            gaps = (units(len(u.lo), {best: 1, i: -1}) for i in same)
-            if same and not (self.nodes[arg].affine and all(self.vanishes(arg, g) for g in gaps)):
-                self.require_constant(arg, tied)
-            piece.append(best)
-        return piece
-    def norm2(self, k, node, arg, u):
-        """Return the argument; its direction where it is 0, or too small to be seen."""
-        lo, hi = u.lo[:], u.hi[:]
-        spend(4 * len(lo))
-        for places in node.rows():
-            if all(lo[i] <= 0 <= hi[i] for i in places):
-                way = self.exactly(arg, places)
-                if not any(way.lo):
-                    moving = not all(self.still(arg)[i] for i in places)
-                    for c in self.steps(arg) if moving else []:
-                        way = c.take(places)
-                        if any(a > 0 or b < 0 for a, b in zip(way.lo, way.hi)): break
-                        require_exact(c, places)
-                    else: self.require_constant(arg, places)
-                lo[places.start:places.stop], hi[places.start:places.stop] = way.lo, way.hi
-        return Vec(lo, hi, 1)
+            spend(4 * (1 + len(node.ends)), v.bits + v.den.bit_length(), node.bits)
+            return (sum([v.lo[i] * t.denominator > t.numerator * v.den for t in node.ends]),
+                    sum([v.hi[i] * t.denominator >= t.numerator * v.den for t in node.ends]))
+        below, up_to = places(u, i)
+        if below < up_to: below, up_to = places(self.exactly(arg, [i]), 0)
+        if below == up_to: return below
+        lead = self.lead(arg, [i])
+        if lead: self.felt.add(k)
+        elif node.bends[below]: self.require_constant(arg, [i])
+        if not lead: self.loose[k].add(i)  # a smooth breakpoint may be kept
+        return below + (bool(lead) and lead.lo[0] > 0)
+    def lead(self, k, places):
+        """Return the first coefficient along v that is not 0 at these places of node k."""
+        for c in self.steps(k) if not all(self.still(k)[i] for i in places) else []:
+            found = c.take(places)
+            if any(a > 0 or b < 0 for a, b in zip(found.lo, found.hi)): return found
+            require_exact(c, places)
+    def max(self, k, node, arg, u, row):
+        tied = largest(u, node.row(row))
+        if len(tied) > 1:
+            tied = [tied[j] for j in largest(self.exactly(arg, tied), range(len(tied)))]
+        at_y, moving = len(tied), len(tied) > 1 and not all(self.still(arg)[i] for i in tied)
+        for c in self.steps(arg) if moving else []:
+            tied = largest(c, tied)
+            if len(tied) > 1: require_exact(c, tied)
+        if len(tied) < at_y: self.felt.add(k)
+        best, *same = tied
+        gaps = (units(len(u.lo), {best: 1, i: -1}) for i in same)
+        if same and not (self.nodes[arg].affine and all(self.vanishes(arg, g) for g in gaps)):
+            self.require_constant(arg, tied)
+        return best
+    def norm2(self, k, node, arg, u, row):
+        """Return the direction of a row; where it is 0, that in which it leaves."""
+        places, way = node.row(row), u.take(node.row(row))
+        if all(a <= 0 <= b for a, b in zip(way.lo, way.hi)): way = self.exactly(arg, places)
+        if not any(way.lo) and not any(way.hi):
+            lead = self.lead(arg, places)
+            if not lead: self.require_constant(arg, places)
+            way = lead or way
+        return Vec(way.lo, way.hi, 1)  # however small it is
     def gradient(self, root, start):
         """Return the derivative of `start` times a node."""
         found = {root: start}
@@ -373,8 +327,8 @@ def values_at(nodes, y): return Side(nodes, y, None, [y], {0: [y]}, only_values=
 def spans(v): return [Span(Fraction(a, v.den), Fraction(b, v.den)) for a, b in zip(v.lo, v.hi)]
 def rounded(row):
     """Return intervals as a vector over 2^Q."""
-    return Vec(*([over(u[a].numerator << Q, u[a].denominator, a == 1) for u in row] for a in (0, 1)),
-               1 << Q, True)
+    lo, hi = ([(grid(u[a], a == 1) * 2**Q).numerator for u in row] for a in (0, 1))
+    return Vec(lo, hi, 1 << Q, True)
 def value_of(nodes, y):
     """Enclose f(y); where it is rational, exactly."""
     return spans(values_at(nodes, y)[-1])[0]
@@ -467,7 +421,12 @@ def plus(a, b): return a + b if finite(a) and finite(b) else b if finite(a) else
 def times(a, b):
     if not a or not b: return ZERO
     return a * b if finite(a) and finite(b) else INF if (a > 0) == (b > 0) else -INF
-def root(q, up): return Fraction(root_of(*q.as_integer_ratio(), up), 1 << Q) if finite(q) else INF
+def over(top, bottom, up): return -(-top // bottom) if up else top // bottom
+def grid(q, up): return Fraction(over(q.numerator << Q, q.denominator, up), 1 << Q)
+def root(q, up):
+    if not finite(q): return INF
+    low = math.isqrt((q.numerator << 2 * Q) // q.denominator)
+    return Fraction(low + (up and low * low * q.denominator != q.numerator << 2 * Q), 1 << Q)
 def trim(a, up):
     """Round a number where it is long."""
     bits = a.denominator.bit_length() if finite(a) else 0
@@ -537,10 +496,19 @@ def over_pieces(node, rows, u, closed=False):
     parts = [(p, u & Span(*end)) for p, end in zip(rows, ends)]
     return union(poly_range(p, part) for p, part in parts
                  if part[0] < part[1] or (part[0] == part[1] and (closed or u[0] == u[1])))
+DIGITS = {up: decimal.Context(130, way, -10**9, 10**9)
+          for up, way in ((False, decimal.ROUND_FLOOR), (True, decimal.ROUND_CEILING))}
+def decimal_bound(name, q, up):
+    """Bound exp or ln of a rational, both of which rise. `decimal` has them correctly rounded to
+    130 digits; its division is rounded to the side that is asked for."""
+    context = DIGITS[up]
+    found = getattr(context, name)(context.divide(*map(decimal.Decimal, q.as_integer_ratio())))
+    error = abs(Fraction(found)) / 10**129
+    return grid(Fraction(found) + (error if up else -error), up)
 def exponential(q, up):  # of q <= 0, or infinite
     if not finite(q): return INF if q > 0 else ZERO
-    return Fraction(exp_minus(-q.numerator, q.denominator, up), 1 << Q)
-def logarithm(q, up): return Fraction(log_of(*q.as_integer_ratio(), up), 1 << Q) if finite(q) else INF
+    return decimal_bound("exp", q, up) if q > -1024 else Fraction(up, 1 << Q)
+def logarithm(q, up): return decimal_bound("ln", q, up) if finite(q) else INF
 def inverse(u): return Span(*(1 / q if finite(q) else ZERO for q in u[::-1]))  # of u > 0
 def smooth_row(op, row):
     """Enclose norm2, log or logsumexp of a row of intervals, and its slopes."""
@@ -582,7 +550,8 @@ class Pass:
                        [{k: point(ONE)} for k in range(len(y))]]
         for k, node in enumerate(nodes[1:], 1):
             spend(40 * node.work * (2 if along else 1 + len(y)), 400, 400)
-            entries = getattr(self, node.op)(node, *(self.values[a] for a in node.of))
+            rule, args = getattr(self, node.op), [self.values[a] for a in node.of]
+            entries = [rule(node, i, *args) for i in range(node.size)]
             for i, part in held.get(k, {}).items(): part.hold(self, node, entries[i])
             slopes = [self.gradient(node, e) for e in entries]
             values = spans(known[k]) if along else [e.value for e in entries]
@@ -605,35 +574,28 @@ class Pass:
             far = row_length([row.get(0, NIL) for _, row in rows])[1]
             found = {0: found.get(0, NIL) & Span(-far, far)}
         return found
-    def affine(self, node, *args):
-        shift = fractions(node.offset[0]) if node.offset else [ZERO] * node.size
-        links = [[(a, i, point(Fraction(q))) for a, i, q in row] for row in node.links()]
-        return [Entry(sum((s * args[a][i] for a, i, s in row), point(b)), row)
-                for row, b in zip(links, shift)]
+    def affine(self, node, i, *args):
+        links = [(a, p, point(Fraction(q))) for a, p, q in node.links(i)]
+        shift = Fraction(node.offset[0].lo[i], node.offset[0].den) if node.offset else ZERO
+        return Entry(sum((s * args[a][p] for a, p, s in links), point(shift)), links)
     add = affine
-    def multiply(self, node, u, v):
-        out, (a, b) = [], node.of
-        for i, (p, q) in enumerate(zip(u, v)):
-            g, h = self.slopes[a][i], self.slopes[b][i]
-            same = a == b or (g == h and all(lo == hi for lo, hi in g.values()))
-            bend = (point(2 * ONE), i) if same else (point(ONE), i, i)
-            out.append(Entry(p.square() if a == b else p * q, [(0, i, q), (1, i, p)], [bend]))
-        return out
-    def piecewise(self, node, values):
-        out = []
-        for i, u in enumerate(values):
-            value, slope, bend = (over_pieces(node, rows, u, self.along) for rows in node.tables)
-            signs = [jump for t, jump in zip(node.ends, node.bends) if jump and u[0] < t < u[1]]
-            out.append(Entry(value, [(0, i, slope)], [(bend, i)], signs))
-        return out
-    def max(self, node, values):
-        out = []
-        for places in node.rows():
-            some = self.largest(node, places)
-            share = point(ONE) if len(some) == 1 else Span(ZERO, ONE)
-            value = Span(*(max(values[i][a] for i in places) for a in (0, 1)))
-            out.append(Entry(value, [(0, i, share) for i in some], (), [1] * (len(some) > 1), True))
-        return out
+    def multiply(self, node, i, u, v):
+        a, b = node.of
+        g, h = self.slopes[a][i], self.slopes[b][i]
+        same = a == b or (g == h and all(lo == hi for lo, hi in g.values()))
+        bend = (point(2 * ONE), i) if same else (point(ONE), i, i)
+        value = u[i].square() if a == b else u[i] * v[i]
+        return Entry(value, [(0, i, v[i]), (1, i, u[i])], [bend])
+    def piecewise(self, node, i, values):
+        u = values[i]
+        value, slope, bend = (over_pieces(node, rows, u, self.along) for rows in node.tables)
+        signs = [jump for t, jump in zip(node.ends, node.bends) if jump and u[0] < t < u[1]]
+        return Entry(value, [(0, i, slope)], [(bend, i)], signs)
+    def max(self, node, i, values):
+        some = self.largest(node, node.row(i))
+        share = point(ONE) if len(some) == 1 else Span(ZERO, ONE)
+        value = Span(*(max(values[j][a] for j in node.row(i)) for a in (0, 1)))
+        return Entry(value, [(0, j, share) for j in some], (), [1] * (len(some) > 1), True)
     def largest(self, node, places):
         """Return the entries of a row that may be the largest; one of them is kept for certain."""
         (arg,) = node.of
@@ -645,19 +607,16 @@ class Pass:
             return values[i][1] > values[best][0] and plus(
                 plus(at[i][1], -at[best][0]), times(self.r, gap)) > 0
         return [i for i in places if i == best or above(i)]
-    def smooth(self, node, values):
-        out = []
-        for places in node.rows():
-            value, slopes = smooth_row(node.op, [values[i] for i in places])
-            bend, signs, wide = Span(ZERO, ONE / 2), (), False
-            match node.op:
-                case "log": bend = point(-ONE) * slopes[0] * slopes[0]
-                case "logsumexp": wide = any(high - low > ONE / 2 for low, high in slopes)
-                case "norm2" if value[0] > 0: bend = Span(ZERO, inverse(value)[1])
-                case "norm2": bend, signs = NIL, [1]
-            links = [(0, i, slope) for i, slope in zip(places, slopes)]
-            out.append(Entry(value, links, [(bend, i) for i in places], signs, wide))
-        return out
+    def smooth(self, node, i, values):
+        value, slopes = smooth_row(node.op, [values[j] for j in node.row(i)])
+        bend, signs, wide = Span(ZERO, ONE / 2), (), False
+        match node.op:
+            case "log": bend = point(-ONE) * slopes[0] * slopes[0]
+            case "logsumexp": wide = any(high - low > ONE / 2 for low, high in slopes)
+            case "norm2" if value[0] > 0: bend = Span(ZERO, inverse(value)[1])
+            case "norm2": bend, signs = NIL, [1]
+        links = [(0, j, slope) for j, slope in zip(node.row(i), slopes)]
+        return Entry(value, links, [(bend, j) for j in node.row(i)], signs, wide)
     norm2 = log = logsumexp = smooth
     def backward(self, last, start, slopes_only=False):
         """Return a lower bound of the curvature of `start` times a node, and its gradients, going
@@ -850,6 +809,8 @@ def check_minimum(claim, nodes):
     where = "global minimum" if everywhere else f"minimum on a ball of radius {show(radius)}"
     return f"x is {kind} {where} up to a gap of {show(claim['gap'])} for the function in this file, of {len(x)} variables"
 
+STATIONARY = {"near": "near stationary", "goldstein": "goldstein stationary",
+              "near-kkt": "near KKT", "plus": "stationary with its term"}
 # --- the claim -----------------------------------------------------------------------------------
 def check(claim, nodes):
     """Return a sentence that says what is proved, or raise `Refused`."""
@@ -861,21 +822,18 @@ def check(claim, nodes):
         gap = value_of(nodes, x)[0] - value_of(nodes, z)[1]
         refuse(fall <= 0 or gap < fall, f"f is not proved to fall by {show(fall)}")
         return f"x is not a minimum: at a point of this file f is lower by {show(fall)}, or more"
-    eps, delta, at_pivot = claim["eps"], claim["delta"], kind in ("near", "near-kkt")
+    eps, delta, at_pivot = claim["eps"], claim["delta"], "pivot" in claim
     weights = exact(claim["weights"]).lo  # the denominator cancels
-    vectors = claim["directions" if at_pivot else "points"]
-    used, total = [j for j, a in enumerate(weights) if a > 0], sum(weights)
-    refuse(eps < 0 or delta < 0 or not used or min(weights) < 0,
+    places = ([(claim["pivot"], v) for v in claim["directions"]] if at_pivot else
+              [(y, None) for y in claim["points"]])
+    parts = [(nodes, y, v, Fraction(a)) for (y, v), a in zip(places, weights) if a > 0]
+    refuse(eps < 0 or delta < 0 or not parts or min(weights) < 0,
            "eps, delta and weights must not be negative, nor all weights 0")
-    minus = [-a for a in x.lo]
-    for y in [claim["pivot"]] if at_pivot else [vectors[j] for j in used]:
+    total, minus = sum(weights), [-a for a in x.lo]
+    for y in {id(y): y for _, y, *_ in parts}.values():
         gap = y + Vec(minus, minus, x.den)
-        refuse(longer(gap.lo, gap.den, delta),
-               f"a point is farther than delta = {show(delta)} from x")
-    bound, fixed, parts = eps, units(len(minus), {}), []
-    for j in used:
-        y, v = (claim["pivot"], vectors[j]) if at_pivot else (vectors[j], None)
-        parts.append((nodes, y, v, Fraction(weights[j])))
+        refuse(longer(gap, delta), f"a point is farther than delta = {show(delta)} from x")
+    bound, fixed = eps, units(len(minus), {})
     if kind == "near-kkt":
         check_bounds(claim, x)
         check_multipliers(claim)
@@ -893,21 +851,20 @@ def check(claim, nodes):
             start = ([Vec(y.lo, y.hi, y.den, soft)], {0: [y]})
             side = Side(f, y, v, *(seen.setdefault(id(f), start) if at_pivot else start))
             whole += side.gradient(len(f) - 1, exact([weight]))
-        ends, most = list(zip(whole.lo, whole.hi)), max(bound, 0) * total
-        if bound >= 0 and not longer([max(-a, b) for a, b in ends], whole.den, most):
+        most = max(bound, 0) * total
+        if bound >= 0 and not longer(whole, most):
             what = "limits of gradients at the pivot" if at_pivot else "gradients"
-            name = {"near-kkt": "near KKT", "plus": "stationary with its term"}
-            name = name.get(kind, f"{kind} stationary")
-            return (f"x is ({show(eps)}, {show(delta)})-{name} for the function"
+            return (f"x is ({show(eps)}, {show(delta)})-{STATIONARY[kind]} for the function"
                     f" in this file, of {len(minus)} variables: {len(parts)} {what} prove it")
-        if longer([max(a, -b, 0) for a, b in ends], whole.den, most): break
+        if longer(whole, most, surely=True): break
     raise Refused(f"the combination of the gradients is not proved to be at most {show(eps)}")
-def show(q): return f"{float(q):.9g}" if q < 10**300 else "more than 1e300"
+def show(q, digits=9):
+    return f"{float(q):.{digits}g}" if abs(q) < 10**308 else "-" * (q < 0) + "more than 1e300"
 
 # --- the function in words: which one exactly? ---------------------------------------------------
 NAMES = {(((0,)), ((0, -1), (0, 1))): "abs", ((0,), ((0, 0), (0, 1))): "relu",
          ((), ((0, 0, 1),)): "square", ((0, 1), ((0, 0), (0, 1), (1, 0))): "ramp"}
-def short(q): return f"{float(q):.6g}"
+def short(q): return show(q, 6)
 def elided(values, most=3):
     values = list(map(short, values))
     return ", ".join(values if len(values) <= most else [*values[:most - 1], "...", values[-1]])
@@ -921,7 +878,7 @@ def terms(coefficients, names):
 def describe(nodes, name="f(x)"):
     """Return lines of a formula; rows of matrices are elided."""
     texts, notes = [], []
-    uses = [sum(node.of.count(k) for node in nodes) for k in range(len(nodes))]
+    uses = collections.Counter(a for node in nodes for a in node.of)
     for k, node in enumerate(nodes):
         u, c = texts[node.of[0]] if node.of else "x", node.columns
         match node.op:
@@ -933,8 +890,7 @@ def describe(nodes, name="f(x)"):
             case "piecewise":
                 rows, ends = node.tables[0], node.ends
                 found = NAMES.get((tuple(ends), tuple(map(tuple, rows))))
-                powers_of = ["", "t", *(f"t^{j}" for j in range(2, len(rows[0])))]
-                said = [terms(row, powers_of) for row in rows]
+                said = [terms(row, ["", "t", *(f"t^{j}" for j in range(2, 32))]) for row in rows]
                 if not found: notes.append(f"p{k}(t) = {said[0]}" + "".join(
                     f" up to {short(t)}, then {then}" for t, then in zip(ends[:4], said[1:5]))
                     + (", ..." if len(ends) > 4 else ""))
@@ -956,8 +912,7 @@ def describe_limits(claim):
     for i, part in enumerate(claim["constraints"]):
         yield within(part["lower"], f"c{i}(x)", part["upper"]) + ", where "
         yield describe(part["nodes"], f"c{i}(x)")
-    if "term" in claim:
-        yield f"and h is {claim['term']['name']}"
+    if "term" in claim: yield f"and h is {claim['term']['name']}"
 def describe_affine(node, k, u, notes):
     bare, u = u, u if u.isalnum() or (u.endswith(")") and " " not in u) else f"({u})"
     rows = [[(p, Fraction(a, node.den)) for p, a in row] for row in node.table]
@@ -1017,44 +972,40 @@ def read_node(data, k, nodes):
     right = fields == KINDS[op] and len(node.of) == count and (op == "variable") == (k == 0)
     need(right and len({nodes[a].size for a in node.of}) <= 1, f"node {k} is malformed")
     node.size = nodes[node.of[0]].size if node.of else natural(data["size"])
-    node.work, node.columns = node.size * (1 + len(node.of)), 1
+    node.work, node.columns = node.size * (1 + len(node.of)), natural(data.get("columns", 1))
     node.affine = op in ("variable", "affine", "add") and all(nodes[a].affine for a in node.of)
     node.flat = op in ("variable", "affine", "add", "max")
+    need(node.size % node.columns == 0, f"node {k} has rows of a wrong length")
+    node.size //= node.columns
     if op == "piecewise": read_pieces(node, data)
-    elif op == "affine": read_matrix(node, data)
-    elif "columns" in data:
-        node.columns = natural(data["columns"])
-        need(node.size % node.columns == 0, f"node {k} has rows of a wrong length")
-        node.size //= node.columns
+    if op == "affine": read_matrix(node, data)
     return node
 def read_pieces(node, data):
     breakpoints, rows = numbers(data["breakpoints"]), [numbers(p) for p in data["pieces"]]
     need(len(rows) == len(breakpoints) + 1 <= 1000, "the number of pieces is wrong")
     width = max(map(len, rows))
     spend(60 * len(rows) * (width + 1))
-    node.levels = [(t.numerator, t.denominator) for t in breakpoints]
     node.bits = max(longest(q.as_integer_ratio()) for row in [breakpoints, *rows] for q in row)
     need(0 < width <= MAX_DEGREE and node.bits < 9999, "a polynomial is empty, or too long")
     rows = [p + [ZERO] * (width - len(p)) for p in rows]
     slopes = list(map(derived, rows))
     node.ends, node.tables = breakpoints, (rows, slopes, list(map(derived, slopes)))
     node.pieces, node.slopes = ([exact(c) for c in zip(*table)] for table in (rows, slopes))
-    node.constant, node.flat = [not any(p[1:]) for p in rows], not any(any(p[2:]) for p in rows)
+    node.flat = not any(any(p[2:]) for p in rows)
     need(all(map(operator.lt, breakpoints, breakpoints[1:])), "breakpoints must ascend")
     jumps, node.bends = ([value_in([b - a for a, b in zip(*pair)], t) for t, *pair
                           in zip(breakpoints, table, table[1:])] for table in (rows, slopes))
     need(not any(jumps), "a piecewise function is not continuous")
 def read_matrix(node, data):
-    node.columns, width = natural(data["columns"]), natural(data["width"])
-    need(node.columns * width == node.size, "a matrix has another width than its argument")
-    need("at" in data or "rows" in data, "a matrix has neither rows nor places")
+    width = node.size
+    need(data["width"] == width, "a matrix has another width than its argument")
     at = data["at"] if "at" in data else [list(range(width))] * len(data["rows"])
     rows = data["rows"] if "rows" in data else [["1"] * len(places) for places in at]
-    need(len(rows) == len(at), "places and rows do not fit")
     node.size, count = natural(len(rows) * node.columns), width + len(at) + sum(map(len, at))
     node.work = node.columns * count
     hold(1100 * count)
     need(all(len(set(indices(p, width))) == len(p) for p in at), "a place comes twice in a row")
+    need(len(rows) == len(at), "places and rows do not fit")
     whole = exact([a for row, places in zip(rows, at) for a in numbers(row, len(places))])
     hold(whole.room)
     entries, node.den, node.bits = iter(whole.lo), whole.den, whole.bits
@@ -1122,9 +1073,8 @@ def read(path):
     if "bounds" in data: claim |= record(data["bounds"], LIMITS, d)
     parts = claim["constraints"] = many(read_constraint)(data.get("constraints", []), d)
     indices([part["constraint"] for part in claim.get("rows", [])], len(parts))
-    if "weights" in claim:
-        vectors = claim["points" if "points" in claim else "directions"]
-        need(len(vectors) == len(claim["weights"]), "one weight per vector is needed")
+    vectors = claim.get("directions", claim.get("points", []))
+    need(len(vectors) == len(claim.get("weights", [])), "one weight per vector is needed")
     if kind == "plus": claim["term"] = read_term(data["term"], d)
     if kind == "minimum": claim["held"] = read_supports(claim, nodes)
     return claim, nodes
