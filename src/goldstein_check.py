@@ -230,7 +230,7 @@ class Side:
         """Return the values at y of some entries of node k, which must be exact."""
         v = self.values[k].take(places)
         if v.lo != v.hi: v = self.derived(self.exact_values, k, self.series)[0].take(places)
-        if v.lo != v.hi: raise Refused("on which side of a kink the point lies is not decided")
+        refuse(v.lo != v.hi, "on which side of a kink the point lies is not decided")
         return v
     def derived(self, known, k, rule):
         """Return what is known of node k, derived from that of all it depends on."""
@@ -246,9 +246,7 @@ class Side:
         values = [self.values[a] for a in self.nodes[b].of]
         known = masks, self.pieces.get(b), self.loose.get(b), values
         return [self.nodes[b].still(i, *known) for i in range(self.nodes[b].size)]
-    def still(self, k):
-        """Return which entries of node k are proved to be constant here."""
-        return self.derived(self.masks, k, self.mask)
+    def still(self, k): return self.derived(self.masks, k, self.mask)  # which entries are constant
     def vanishes(self, k, start):
         """Prove that `start` times node k is constant: it is affine here, with derivative 0."""
         flat = all(self.nodes[b].flat and b not in self.felt for b in ancestors(self.nodes, k))
@@ -318,8 +316,8 @@ def largest(v, places):
     floor = max(v.lo[i] for i in places)
     return [i for i in places if v.hi[i] >= floor]
 def require_exact(v, places):
-    if any(v.lo[i] != v.hi[i] for i in places):
-        raise Refused("to which side of a kink a direction leads is not decided")
+    refuse(any(v.lo[i] != v.hi[i] for i in places),
+           "to which side of a kink a direction leads is not decided")
 
 
 # --- what holds at a point: values, and derivatives of all subgradients ---------------------------
@@ -329,9 +327,7 @@ def rounded(row):
     """Return intervals as a vector over 2^Q."""
     lo, hi = ([(grid(u[a], a == 1) * 2**Q).numerator for u in row] for a in (0, 1))
     return Vec(lo, hi, 1 << Q, True)
-def value_of(nodes, y):
-    """Enclose f(y); where it is rational, exactly."""
-    return spans(values_at(nodes, y)[-1])[0]
+def value_of(nodes, y): return spans(values_at(nodes, y)[-1])[0]  # exactly, where it is rational
 def slopes_along(nodes, y, v):
     """Enclose <g, v> for all Clarke subgradients g of f at y.
     They are convex combinations of limits of gradients at points that tend to y and are on no kink.
@@ -750,13 +746,13 @@ def minorant(nodes, y, r, held):
     return total, eps, loss
 def sharpness(bare, node, row, part, sharp, total):
     """Add the curvature of sigma |v|, v = 0 near y; return what v(y), and the blur of v', cost."""
+    (one, other, sigma, bend), (arg,) = sharp, node.of
+    if not sigma or not part.least: return ZERO, ZERO
     refuse(not finite(bare.r), "sharpness needs a ball of finite radius")
     refuse(not finite(part.least), "an adjoint is not bounded")
-    (one, other, sigma, bend), (arg,) = sharp, node.of
-    kappa = part.least * sigma
     slopes, values, affine = bare.here.slopes[arg], bare.here.values[arg], bare.nodes[arg].affine
     refuse(node.op == "norm2" and not affine, "a norm of a curved argument is not sharp here")
-    if not kappa: return ZERO, ZERO
+    kappa = part.least * sigma
     factors = {one: point(ONE)} | ({other: point(-ONE)} if node.op == "max" else {})
     rows = [combine((c, slopes[i]) for i, c in factors.items())]
     gap = sum((c * values[i] for i, c in factors.items()), point(-part.parts[one][0]))
@@ -776,10 +772,9 @@ def sharpness(bare, node, row, part, sharp, total):
     return kappa * gap.size(), kappa * blur
 def check_minimum(claim, nodes):
     """Decide ball and global claims: f >= f(x) - gap within radius of x, or everywhere."""
-    names = ("delta", "eps", "growth", "convexity", "radius", "within", "strict", "unique")
-    delta, eps, growth, convex, radius, within, strict, unique = (claim[name] for name in names)
+    names = ("delta", "eps", "growth", "convexity", "reach", "radius", "within", "strict", "unique")
+    delta, eps, growth, convex, r, radius, within, strict, unique = (claim[n] for n in names)
     y, x, everywhere = fractions(claim["pivot"]), fractions(claim["x"]), claim["scope"] == "global"
-    r = claim["reach"]
     refuse(min(delta, eps, claim["gap"], radius) < 0 or not r > 0, "a radius, gap or bound is negative")
     refuse(sum((a - b) ** 2 for a, b in zip(x, y)) > delta**2, f"the pivot is farther than {show(delta)} from x")
     total, found, loss = minorant(nodes, y, r, claim["held"])
