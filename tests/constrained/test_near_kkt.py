@@ -92,9 +92,6 @@ def test_margin_model_has_a_variable_of_its_own():
     proved(model, np.full(4, 0.2), **limits)
 
 
-@pytest.mark.xfail(
-    reason="open: the near search loses the KKT certificate that a plain run finds", strict=False
-)
 def test_a_curved_constraint_with_a_rational_point():
     x = gs.Variable(2)
     res = proved(-x[0], [0.2, 0.3], constraints=gs.sum_squares(x) <= 1.0)

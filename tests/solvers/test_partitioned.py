@@ -64,9 +64,6 @@ def test_both_sides_of_a_kink_stay_known():
     assert fall <= 1e-6
 
 
-@pytest.mark.xfail(
-    reason="open: near the limit of 600 calls the proof depends on last digits", strict=False
-)
 def test_it_is_the_elements_that_help():
     f, x0 = sum_of_elements("chained_mifflin_2", 300), pose("chained_mifflin_2", 300)[2]
     assert run(f, x0, max_calls=600).success
