@@ -19,12 +19,12 @@ refutation A point z (inside bounds and constraints) with f(z) <= f(x) - fall.
 
 # ruff: noqa: E401, E501, E701, I001 (to be read in one sitting: a tight layout)
 # fmt: off
-import functools, itertools, json, math, operator, os, re, stat, sys, zlib
+import collections, decimal, functools, itertools, json, math, operator, os, re, stat, sys, zlib
 from fractions import Fraction
 
 MAX_BYTES, MAX_SIZE, MAX_DEGREE = 2**26, 2**22, 32  # of the file; entries of a node; polynomials
 MEMORY, BUDGET = 2**34, 6e11  # bits that are in use at one time; about nanoseconds
-PRECISION = 320  # bits of an enclosure; exp, log and roots are bounded by integers over 2^Q
+PRECISION = 320  # bits of an enclosure; exp, log and roots are bounded by multiples of 2^-Q
 LONG, Q = 2 * PRECISION, PRECISION + 64  # longer denominators are rounded, where that is allowed
 KINDS = {  # what a node of each kind holds, besides `op` and `of`
     "variable": {"size"}, "affine": {"columns", "width", "rows", "at", "offset"}, "add": set(),
@@ -50,14 +50,13 @@ class Vec:
     """Numbers in [lo/den, hi/den]; `lo is hi` where all are exact. `soft` ones may be rounded."""
     __slots__ = ("bits", "den", "exact", "hi", "lo", "room", "soft")
     def __init__(self, lo, hi, den, soft=False):
-        self.room, self.exact = 0, lo is hi
+        self.room = 0
         if soft and den.bit_length() > LONG:
             top = max(longest(lo), longest(hi))
             k = PRECISION + max(0, den.bit_length() - top)
             spend(5 * len(lo), den.bit_length(), k + top - den.bit_length() + 64)
             lo, hi, den = [(a << k) // den for a in lo], [-((-b << k) // den) for b in hi], 1 << k
-            self.exact = False
-        self.lo, self.hi, self.den, self.soft = lo, hi, den, soft
+        self.lo, self.hi, self.den, self.soft, self.exact = lo, hi, den, soft, lo is hi
         self.bits = 1 + (longest(lo) if self.exact else max(longest(lo), longest(hi)))
         spend(len(lo) + 50)
         self.room = (2 - self.exact) * len(lo) * (500 + self.bits) + den.bit_length() + 4000
@@ -71,19 +70,15 @@ class Vec:
         lo = function(self.lo)
         return Vec(lo, lo if self.exact else function(self.hi), self.den, self.soft)
     def take(self, places): return self.each(lambda ends: [ends[i] for i in places], len(places))
-    def spread(self, columns):  # every entry so many times
-        size = columns * len(self.lo)
-        return self.each(lambda ends: [a for a in ends for _ in range(columns)], size)
     def __mul__(self, other):
         exactly = self.exact and other.exact
         spend((1 if exactly else 10) * len(self.lo), self.bits, other.bits)
         spend(1, self.den.bit_length(), other.den.bit_length())
-        if exactly: lo = hi = list(map(operator.mul, self.lo, other.lo))
-        else:
-            lo, hi = ([best(p * r, p * s, q * r, q * s) for p, q, r, s
-                       in zip(self.lo, self.hi, other.lo, other.hi, strict=True)]
-                      for best in (min, max))
-        return Vec(lo, hi, self.den * other.den, self.soft or other.soft)
+        def ends(best):
+            pairs = zip(self.lo, self.hi, other.lo, other.hi, strict=True)
+            return [best(p * r, p * s, q * r, q * s) for p, q, r, s in pairs]
+        lo = list(map(operator.mul, self.lo, other.lo)) if exactly else ends(min)
+        return Vec(lo, lo if exactly else ends(max), self.den * other.den, self.soft or other.soft)
     def __add__(self, other):
         spend(5, self.den.bit_length(), other.den.bit_length())
         den, exactly = math.lcm(self.den, other.den), self.exact and other.exact
@@ -91,8 +86,7 @@ class Vec:
         spend((4 - 2 * exactly) * len(self.lo), max(self.bits, other.bits), max(p, q).bit_length())
         def sums(a, b): return [x * p + y * q for x, y in zip(a, b, strict=True)]
         lo = sums(self.lo, other.lo)
-        hi = lo if exactly else sums(self.hi, other.hi)
-        return Vec(lo, hi, den, self.soft or other.soft)
+        return Vec(lo, lo if exactly else sums(self.hi, other.hi), den, self.soft or other.soft)
 def longest(ends): return max(map(int.bit_length, ends), default=0)
 def exact(numbers):
     den = 1
@@ -109,51 +103,17 @@ def units(size, entries):  # 0, except for some entries
     top = [0] * size
     for i, a in entries.items(): top[i] = a
     return Vec(top, top, 1)
-def longer(ends, den, bound):
-    """Say whether integers over `den` are a longer vector than a rational bound >= 0."""
-    bits, more = longest(ends), bound.numerator.bit_length() + bound.denominator.bit_length()
-    spend(len(ends), bits, bits)
-    spend(10, 2 * (bits + den.bit_length() + more), 2 * more + den.bit_length())
-    return sum([a * a for a in ends]) * bound.denominator**2 > (bound.numerator * den) ** 2
+def longer(v, bound, surely=False):
+    """Say whether vectors in v may be longer than a rational bound >= 0, or all of them are."""
+    ends = [max(a, -b, 0) if surely else max(-a, b) for a, b in zip(v.lo, v.hi)]
+    more = bound.numerator.bit_length() + bound.denominator.bit_length()
+    spend(len(ends), v.bits, v.bits)
+    spend(10, 2 * (v.bits + v.den.bit_length() + more), 2 * more + v.den.bit_length())
+    return sum([a * a for a in ends]) * bound.denominator**2 > (bound.numerator * v.den) ** 2
 
-# --- exp, log and roots of rationals top/bottom: integers over 2^Q, bounds from below,
-# --- or from above if `up` ------------------------------------------------------------------------
-def over(top, bottom, up): return -(-top // bottom) if up else top // bottom
-def exp_minus(top, bottom, up):
-    """Bound exp(-a) for a = top/bottom >= 0: a Taylor series at a/2^k, squared k times."""
-    if top > 1024 * bottom: return int(up)
-    halvings, k = (top // bottom).bit_length() + 8, 0
-    r = over(top << Q, bottom << halvings, not up)
-    low = high = term_low = term_high = 1 << Q
-    while term_high > 1:
-        k += 1
-        term_low, term_high = over(term_low * r, k << Q, False), over(term_high * r, k << Q, True)
-        less, more = (-term_high, -term_low) if k % 2 else (term_low, term_high)
-        low, high = low + less, high + more
-    bound = high + 2 if up else max(low - 2, 0)  # the rest alternates, and is below the last term
-    for _ in range(halvings): bound = over(bound * bound, 1 << Q, up)
-    return bound
-def atanh(z, up):
-    """Bound atanh(z) for z over 2^Q, 0 <= z <= 1/3."""
-    total, power, k = 0, z, 1
-    while power > 1:
-        total, power, k = total + over(power, k, up), over(power * z * z, 1 << 2 * Q, up), k + 2
-    return total + 4 * up  # the rest is below a geometric series
-LOG_2 = 2 * atanh((1 << Q) // 3, False), 2 * atanh((1 << Q) // 3 + 1, True)
-def log_of(top, bottom, up):
-    """Bound log(u) = k log 2 - 2 atanh((1 - f)/(1 + f)) for u = 2^k f, 1/2 <= f <= 1."""
-    k = top.bit_length() - bottom.bit_length()
-    k += top << max(0, -k) > bottom << max(0, k)
-    a, b = top << max(0, -k), bottom << max(0, k)  # f = a/b
-    part = atanh(over((b - a) << Q, b + a, not up), not up)
-    return k * LOG_2[up == (k > 0)] - 2 * part
-def root_of(top, bottom, up):
-    low = math.isqrt((top << 2 * Q) // bottom)
-    return low + (up and low * low * bottom != top << 2 * Q)
 # --- polynomials in t: lists of vectors ----------------------------------------------------------
 def add_series(a, b):
-    a, b = (b, a) if len(a) < len(b) else (a, b)
-    return [c + b[k] if k < len(b) else c for k, c in enumerate(a)]
+    return [p + q if p and q else p or q for p, q in itertools.zip_longest(a, b)]
 def multiply_series(a, b):
     if len(a) + len(b) > MAX_DEGREE + 2: raise Refused("along a direction a degree is too high")
     out = [None] * (len(a) + len(b) - 1)
@@ -171,6 +131,7 @@ def horner(tables, piece, u):
 class Node:
     """One step, `op` of earlier nodes `of`. The argument may be a table of so many `columns`. An
     affine node has rows of pairs (place, integer) over `den`. `work` is what one pass costs."""
+    offset = ()
     def apply(self, v, rows):
         spend(2 * (2 - v.exact) * self.work, v.bits, self.bits)
         spend(1, v.den.bit_length(), self.den.bit_length())
@@ -190,13 +151,15 @@ class Node:
             case "max": return [c.take(piece) for c in u]
         if len(u) > 1: raise Refused(f"{self.op} is not a polynomial along a direction")
         return [rounded([value for value, _ in self.smooth(u[0])])]
-    def smooth(self, v):
+    def smooth(self, v, rows=None):
         """Return what norm2, log or logsumexp is, row by row, and its slopes; 0 is its direction 0."""
-        spend(20 * len(v.lo), v.bits + 2 * Q, v.bits + v.den.bit_length() + 20 * Q)
-        own = spans(v)
-        rows = [own[i:i + self.columns] for i in range(0, len(own), self.columns)]
-        return [(NIL, row) if self.op == "norm2" and not any(map(any, row)) else
-                smooth_row(self.op, row) for row in rows]
+        out = []
+        for way in rows or map(v.take, self.rows()):
+            spend(20 * len(way.lo), way.bits + 2 * Q, way.bits + way.den.bit_length() + 20 * Q)
+            row = spans(way)
+            nil = self.op == "norm2" and not any(map(any, row))
+            out.append((NIL, row) if nil else smooth_row(self.op, row))
+        return out
     def backward(self, g, args, piece):
         """Return the derivatives in the arguments, g being that in the node."""
         match self.op:
@@ -205,29 +168,28 @@ class Node:
             case "piecewise": return [g * horner(self.slopes, piece, args)[0]]
             case "multiply": return [g * args[1], g * args[0]]
             case "max":
-                def scattered(ends):
-                    out = [0] * (self.size * self.columns)
-                    for i, a in zip(piece, ends): out[i] = a
-                    return out
-                return [g.each(scattered, self.size * self.columns)]
-        rows = self.smooth(args[0] if piece is None else piece)
-        return [g.spread(self.columns) * rounded([s for _, slopes in rows for s in slopes])]
-    def still(self, args, piece, loose, vals):
-        """Say which entries are constant near a point, the same of the arguments being known."""
-        a, c = args[0], self.columns
+                size, row_of = self.size * self.columns, {i: k for k, i in enumerate(piece)}
+                return [g.each(lambda ends: [ends[row_of[i]] if i in row_of else 0
+                                             for i in range(size)], size)]
+        rows = self.smooth(args[0], piece)
+        spread = g.take([i for i in range(self.size) for _ in range(self.columns)])
+        return [spread * rounded([s for _, slopes in rows for s in slopes])]
+    def still(self, i, args, piece, loose, values):
+        """Say whether entry i is constant near a point, the same of the arguments being known."""
         match self.op:
-            case "affine":
-                return [all(a[k * c + j] for k, _ in row) for row in self.table for j in range(c)]
-            case "add": return list(map(all, zip(*args)))
+            case "affine" | "add": return all(args[a][j] for a, j, _ in self.links(i))
             case "multiply":  # also 0 times whatever moves
-                nil = ([s and not p and not q for s, p, q in zip(mask, v.lo, v.hi)]
-                       for mask, v in zip(args, vals))
-                return [(a and b) or p or q for a, b, p, q in zip(*args, *nil)]
+                nil = [m[i] and not v.lo[i] and not v.hi[i] for m, v in zip(args, values)]
+                return any(nil) or all(m[i] for m in args)
             case "piecewise":
-                return [s or (self.constant[p] and not l) for s, p, l in zip(a, piece, loose)]
-            case "max": return [a[j] for j in piece]  # what stays tied is equal to it, or constant
-            case "log": return a
-        return [all(a[i] for i in row) for row in self.rows()]
+                return args[0][i] or (not any(self.tables[1][piece[i]]) and i not in loose)
+            case "max": return args[0][piece[i]]  # what stays tied is equal to it, or constant
+        return all(args[0][j] for j in self.row(i))
+    def links(self, i):
+        """Return what an entry of a sum, or of an affine node, is made of: argument, place, factor."""
+        if self.op == "add": return [(a, i, 1) for a in range(len(self.of))]
+        row, j = divmod(i, self.columns)
+        return [(0, k * self.columns + j, Fraction(a, self.den)) for k, a in self.table[row]]
     def row(self, i): return range(i * self.columns, (i + 1) * self.columns)  # of the argument
     def rows(self): return map(self.row, range(self.size))
 def ancestors(nodes, k):
@@ -260,34 +222,31 @@ class Side:
         spend(20 * len(nodes))
         for k, node in enumerate(nodes[1:], 1):
             if node.op in ("piecewise", "max", "norm2"):
-                self.pieces[k] = getattr(self, node.op)(k, node, node.of[0], values[node.of[0]])
+                rule, self.loose[k], arg = getattr(self, node.op), set(), node.of[0]
+                self.pieces[k] = [rule(k, node, arg, values[arg], i) for i in range(node.size)]
             if k == len(values):
                 values += node.forward([[values[a]] for a in node.of], self.pieces.get(k))
     def exactly(self, k, places):
         """Return the values at y of some entries of node k, which must be exact."""
         v = self.values[k].take(places)
-        if v.lo != v.hi: v = self.extend(self.exact_values, k)[0].take(places)
-        if v.lo != v.hi: raise Refused("on which side of a kink the point lies is not decided")
+        if v.lo != v.hi: v = self.derived(self.exact_values, k, self.series)[0].take(places)
+        refuse(v.lo != v.hi, "on which side of a kink the point lies is not decided")
         return v
-    def extend(self, series, k):
-        """Compute the series of node k and of all that it depends on."""
-        for b in ancestors(self.nodes, k) if k not in series else []:
-            if b not in series:
-                args = [series[a] for a in self.nodes[b].of]
-                series[b] = self.nodes[b].forward(args, self.pieces.get(b))
-        return series[k]
+    def derived(self, known, k, rule):
+        """Return what is known of node k, derived from that of all it depends on."""
+        for b in ancestors(self.nodes, k) if k not in known else []:
+            if b not in known: known[b] = rule(b, [known[a] for a in self.nodes[b].of])
+        return known[k]
+    def series(self, b, args): return self.nodes[b].forward(args, self.pieces.get(b))
     def steps(self, k):
         """Return the coefficients of t, t^2, ... of node k."""
-        return [] if self.v is None else self.extend(self.paths, k)[1:]
-    def still(self, k):
-        """Return which entries of node k are proved to be constant here."""
-        for b in ancestors(self.nodes, k) if k not in self.masks else []:
-            if b not in self.masks:
-                node = self.nodes[b]
-                masks, values = zip(*((self.masks[a], self.values[a]) for a in node.of))
-                spend(2 * node.work)
-                self.masks[b] = node.still(masks, self.pieces.get(b), self.loose.get(b), values)
-        return self.masks[k]
+        return [] if self.v is None else self.derived(self.paths, k, self.series)[1:]
+    def mask(self, b, masks):
+        spend(2 * self.nodes[b].work)
+        values = [self.values[a] for a in self.nodes[b].of]
+        known = masks, self.pieces.get(b), self.loose.get(b), values
+        return [self.nodes[b].still(i, *known) for i in range(self.nodes[b].size)]
+    def still(self, k): return self.derived(self.masks, k, self.mask)  # which entries are constant
     def vanishes(self, k, start):
         """Prove that `start` times node k is constant: it is affine here, with derivative 0."""
         flat = all(self.nodes[b].flat and b not in self.felt for b in ancestors(self.nodes, k))
@@ -298,71 +257,49 @@ class Side:
         still, what = self.still(k), "a point is on" if self.v is None else "a direction stays on"
         if not all(still[i] or self.vanishes(k, units(len(still), {i: 1})) for i in places):
             raise Refused(f"{what} a kink, where the function need not be differentiable")
-    def piecewise(self, k, node, arg, u):
-        piece, loose = [], self.loose.setdefault(k, bytearray(len(u.lo)))
-        levels = [(p * u.den, q) for p, q in node.levels]
-        spend(2 * (1 + len(u.lo)) * (1 + len(levels)), u.bits + u.den.bit_length(), node.bits)
-        for i, (lo, hi) in enumerate(zip(u.lo, u.hi)):
-            below = sum([lo * q > p for p, q in levels])
-            if below < len(levels) and hi * levels[below][1] >= levels[below][0]:
-                v = self.exactly(arg, [i])
-                spend(20 + 4 * len(levels), v.bits + v.den.bit_length(), node.bits)
-                gaps = [v.lo[0] * q - p * v.den for p, q in node.levels]
-                below = sum([gap > 0 for gap in gaps])
-                if 0 in gaps:
-                    lead = 0 if self.still(arg)[i] else self.sign(arg, i)
-                    if lead: self.felt.add(k)
-                    elif node.bends[below]: self.require_constant(arg, [i])
-                    loose[i] = not lead  # a smooth breakpoint may be kept
-                    below += lead > 0
-            piece.append(below)
-        return piece
-    def sign(self, k, i):
-        """Return the sign of entry i of node k less its value at y, along v."""
-        for c in self.steps(k):
-            spend(10)
-            if c.lo[i] > 0 or c.hi[i] < 0: return 1 if c.lo[i] > 0 else -1
-            require_exact(c, [i])
-        return 0
-    def max(self, k, node, arg, u):
-        piece = []
-        spend(4 * len(u.lo), u.bits)
-        for places in node.rows():
-            floor = max(u.lo[i] for i in places)
-            tied = [i for i in places if u.hi[i] >= floor]
-            if len(tied) > 1:
-                values = self.exactly(arg, tied).lo
-                top = max(values)
-                tied = [i for i, value in zip(tied, values) if value == top]
-            moving = len(tied) > 1 and not all(self.still(arg)[i] for i in tied)
-            for c in self.steps(arg) if moving else []:
-                spend(10 + 4 * len(tied), c.bits)
-                floor, before = max(c.lo[i] for i in tied), len(tied)
-                tied = [i for i in tied if c.hi[i] >= floor]
-                if len(tied) < before: self.felt.add(k)
-                if len(tied) > 1: require_exact(c, tied)
-            best, *same = tied
-            gaps = (units(len(u.lo), {best: 1, i: -1}) for i in same)
-            if same and not (self.nodes[arg].affine and all(self.vanishes(arg, g) for g in gaps)):
-                self.require_constant(arg, tied)
-            piece.append(best)
-        return piece
-    def norm2(self, k, node, arg, u):
-        """Return the argument; its direction where it is 0, or too small to be seen."""
-        lo, hi = u.lo[:], u.hi[:]
-        spend(4 * len(lo))
-        for places in node.rows():
-            if all(lo[i] <= 0 <= hi[i] for i in places):
-                way = self.exactly(arg, places)
-                if not any(way.lo):
-                    moving = not all(self.still(arg)[i] for i in places)
-                    for c in self.steps(arg) if moving else []:
-                        way = c.take(places)
-                        if any(a > 0 or b < 0 for a, b in zip(way.lo, way.hi)): break
-                        require_exact(c, places)
-                    else: self.require_constant(arg, places)
-                lo[places.start:places.stop], hi[places.start:places.stop] = way.lo, way.hi
-        return Vec(lo, hi, 1)
+    def piecewise(self, k, node, arg, u, i):
+        def places(v, i):
+            """Return how many breakpoints are below entry i, and how many are not above it."""
+            spend(4 * (1 + len(node.ends)), v.bits + v.den.bit_length(), node.bits)
+            return (sum([v.lo[i] * t.denominator > t.numerator * v.den for t in node.ends]),
+                    sum([v.hi[i] * t.denominator >= t.numerator * v.den for t in node.ends]))
+        below, up_to = places(u, i)
+        if below < up_to: below, up_to = places(self.exactly(arg, [i]), 0)
+        if below == up_to: return below
+        lead = self.lead(arg, [i])
+        if lead: self.felt.add(k)
+        elif node.bends[below]: self.require_constant(arg, [i])
+        if not lead: self.loose[k].add(i)  # a smooth breakpoint may be kept
+        return below + (bool(lead) and lead.lo[0] > 0)
+    def lead(self, k, places):
+        """Return the first coefficient along v that is not 0 at these places of node k."""
+        for c in self.steps(k) if not all(self.still(k)[i] for i in places) else []:
+            found = c.take(places)
+            if any(a > 0 or b < 0 for a, b in zip(found.lo, found.hi)): return found
+            require_exact(c, places)
+    def max(self, k, node, arg, u, row):
+        tied = largest(u, node.row(row))
+        if len(tied) > 1:
+            tied = [tied[j] for j in largest(self.exactly(arg, tied), range(len(tied)))]
+        at_y, moving = len(tied), len(tied) > 1 and not all(self.still(arg)[i] for i in tied)
+        for c in self.steps(arg) if moving else []:
+            tied = largest(c, tied)
+            if len(tied) > 1: require_exact(c, tied)
+        if len(tied) < at_y: self.felt.add(k)
+        best, *same = tied
+        gaps = (units(len(u.lo), {best: 1, i: -1}) for i in same)
+        if same and not (self.nodes[arg].affine and all(self.vanishes(arg, g) for g in gaps)):
+            self.require_constant(arg, tied)
+        return best
+    def norm2(self, k, node, arg, u, row):
+        """Return the direction of a row; where it is 0, that in which it leaves."""
+        places, way = node.row(row), u.take(node.row(row))
+        if all(a <= 0 <= b for a, b in zip(way.lo, way.hi)): way = self.exactly(arg, places)
+        if not any(way.lo) and not any(way.hi):
+            lead = self.lead(arg, places)
+            if not lead: self.require_constant(arg, places)
+            way = lead or way
+        return Vec(way.lo, way.hi, 1)  # however small it is
     def gradient(self, root, start):
         """Return the derivative of `start` times a node."""
         found = {root: start}
@@ -373,9 +310,14 @@ class Side:
                 for a, part in zip(node.of, node.backward(found.pop(k), args, self.pieces.get(k))):
                     found[a] = found[a] + part if a in found else part
         return found[0]
+def largest(v, places):
+    """Return the places whose entry may be the largest of them."""
+    spend(10 + 4 * len(places), v.bits)
+    floor = max(v.lo[i] for i in places)
+    return [i for i in places if v.hi[i] >= floor]
 def require_exact(v, places):
-    if any(v.lo[i] != v.hi[i] for i in places):
-        raise Refused("to which side of a kink a direction leads is not decided")
+    refuse(any(v.lo[i] != v.hi[i] for i in places),
+           "to which side of a kink a direction leads is not decided")
 
 
 # --- what holds at a point: values, and derivatives of all subgradients ---------------------------
@@ -383,11 +325,9 @@ def values_at(nodes, y): return Side(nodes, y, None, [y], {0: [y]}, only_values=
 def spans(v): return [Span(Fraction(a, v.den), Fraction(b, v.den)) for a, b in zip(v.lo, v.hi)]
 def rounded(row):
     """Return intervals as a vector over 2^Q."""
-    return Vec(*([over(u[a].numerator << Q, u[a].denominator, a == 1) for u in row] for a in (0, 1)),
-               1 << Q, True)
-def value_of(nodes, y):
-    """Enclose f(y); where it is rational, exactly."""
-    return spans(values_at(nodes, y)[-1])[0]
+    lo, hi = ([(grid(u[a], a == 1) * 2**Q).numerator for u in row] for a in (0, 1))
+    return Vec(lo, hi, 1 << Q, True)
+def value_of(nodes, y): return spans(values_at(nodes, y)[-1])[0]  # exactly, where it is rational
 def slopes_along(nodes, y, v):
     """Enclose <g, v> for all Clarke subgradients g of f at y.
     They are convex combinations of limits of gradients at points that tend to y and are on no kink.
@@ -401,16 +341,14 @@ def refuse(condition, why):
     if condition: raise Refused(why)
 def fractions(v): return [Fraction(a, v.den) for a in v.lo]
 def check_bounds(claim, y):
-    inside = all((low is None or low <= q) and (up is None or q <= up)
-                 for q, low, up in zip(fractions(y), claim["lower"], claim["upper"]))
-    refuse(not inside, "a point is outside the bounds")
+    for q, low, up in zip(fractions(y), claim["lower"], claim["upper"]):
+        refuse(not low <= q <= up, "a point is outside the bounds")
 def check_place(claim, y):
     """Prove that y is inside bounds and constraints; return enclosures of these."""
     check_bounds(claim, y)
     values = [value_of(part["nodes"], y) for part in claim["constraints"]]
     for i, ((lo, hi), part) in enumerate(zip(values, claim["constraints"])):
-        below, above = part["lower"], part["upper"]
-        refuse(not ((below is None or below <= lo) and (above is None or hi <= above)),
+        refuse(not (part["lower"] <= lo and hi <= part["upper"]),
                f"constraint {i} is not proved to hold at a point")
     return values
 def check_multipliers(claim):
@@ -424,32 +362,27 @@ def check_multipliers(claim):
         refuse(sign * signs[i] < 0, f"weights of both signs on constraint {i}")
         signs[i] = signs[i] or sign
     for i, (sign, part, (lo, hi)) in enumerate(zip(signs, parts, values)):
-        limit = part["upper" if sign > 0 else "lower"]
-        refuse(sign and not lo == hi == limit,
+        refuse(sign and not lo == hi == part["upper" if sign > 0 else "lower"],
                f"constraint {i} has a multiplier, and is not at its limit")
-    lines = [part["lower"] == part["upper"] is not None for part in parts]
-    affine = [part["nodes"][-1].affine for part in parts]
-    if any(s and not (line and flat) for s, line, flat in zip(signs, lines, affine)):
-        v = claim["separation"]
-        along = [slopes_along(part["nodes"], y, v) for part in parts]
-        rises = all((sign * lo > 0 and sign * hi > 0) if sign and not (line and flat) else
-                    lo == hi == 0 if line else True
-                    for sign, line, flat, (lo, hi) in zip(signs, lines, affine, along))
-        fits = all(n * q >= 0 and (q == 0 or low is None or low != up) for n, q, low, up
-                   in zip(normal, fractions(v), claim["lower"], claim["upper"]))
-        refuse(not (rises and fits),
-               "constraints in use are not proved to rise along the separation")
+    lines = [part["lower"] == part["upper"] for part in parts]
+    curved = [sign and not (line and part["nodes"][-1].affine)
+              for sign, line, part in zip(signs, lines, parts)]
+    if any(curved):
+        v, cancel = claim["separation"], "constraints in use are not proved to rise along the separation"
+        for n, q, low, up in zip(normal, fractions(v), claim["lower"], claim["upper"]):
+            refuse(n * q < 0 or (q and low == up), cancel)
+        for sign, line, rising, part in zip(signs, lines, curved, parts):
+            lo, hi = slopes_along(part["nodes"], y, v)
+            refuse(not (min(sign * lo, sign * hi) > 0 if rising else lo == hi == 0 or not line), cancel)
 def term_gap(term, x, v):
     """Bound h(x) + h*(v) - <v, x> from above; also how far from x that is shown."""
     name, away, outside = term["name"], ZERO, "v is outside the domain of the conjugate of h"
     gap = -sum(map(operator.mul, v, x))
     if name == "l1_box":  # per entry, v t - w |t| is largest at a limit or next to 0
         for a, b, w, low, up in zip(x, v, term["weight"], term["lower"], term["upper"]):
-            refuse((low is not None and a < low) or (up is not None and a > up),
-                   "x is outside the bounds of h")
-            refuse((up is None and b > w) or (low is None and b < -w), outside)
-            ends = [t for t in (low, up) if t is not None]
-            if (low is None or low < 0) and (up is None or up > 0): ends.append(ZERO)
+            refuse(not low <= a <= up, "x is outside the bounds of h")
+            refuse((up == INF and b > w) or (low == -INF and b < -w), outside)
+            ends = [t for t in (low, up) if finite(t)] + [ZERO] * (low < 0 < up)
             gap += w * abs(a) + max(b * t - w * abs(t) for t in ends)
     elif name == "simplex":
         refuse(min(x) < 0, "x is outside the simplex")
@@ -484,7 +417,12 @@ def plus(a, b): return a + b if finite(a) and finite(b) else b if finite(a) else
 def times(a, b):
     if not a or not b: return ZERO
     return a * b if finite(a) and finite(b) else INF if (a > 0) == (b > 0) else -INF
-def root(q, up): return Fraction(root_of(*q.as_integer_ratio(), up), 1 << Q) if finite(q) else INF
+def over(top, bottom, up): return -(-top // bottom) if up else top // bottom
+def grid(q, up): return Fraction(over(q.numerator << Q, q.denominator, up), 1 << Q)
+def root(q, up):
+    if not finite(q): return INF
+    low = math.isqrt((q.numerator << 2 * Q) // q.denominator)
+    return Fraction(low + (up and low * low * q.denominator != q.numerator << 2 * Q), 1 << Q)
 def trim(a, up):
     """Round a number where it is long."""
     bits = a.denominator.bit_length() if finite(a) else 0
@@ -503,6 +441,8 @@ class Span(tuple):
     def __and__(self, v): return Span(max(self[0], v[0]), min(self[1], v[1]))
     def size(self): return max(-self[0], self[1])
     def bounded(self): return finite(self[0]) and finite(self[1])
+    def mid(self): return (self[0] + self[1]) / 2
+    def radius(self): return (self[1] - self[0]) / 2
     def square(self):
         part = Span(max(self[0], -self[1], ZERO), self.size())
         return part * part
@@ -514,6 +454,8 @@ def row_length(row):
     low, high = sum((u.square() for u in row), NIL)
     return Span(root(low, False), root(high, True))
 def length(row): return row_length(row.values())[1]
+def hull_of(rows):
+    return {k: union(row.get(k, NIL) for row in rows) for k in set().union(*rows)}
 def combine(terms):
     """Return sum factor * row for interval vectors."""
     out = {}
@@ -526,8 +468,7 @@ def poly_range(p, u):
     """Enclose a polynomial on an interval by Bernstein coefficients: exact up to degree 1."""
     while len(p) > 1 and not p[-1]: p = p[:-1]
     lo, hi = u
-    if len(p) == 1: return point(p[0])
-    if len(p) == 2: return point(p[0]) + point(p[1]) * u
+    if len(p) <= 2: return sum((point(c) * u for c in p[1:]), point(p[0]))
     if not u.bounded():
         if len(p) > 3: return Span(-INF, INF)
         best = value_in(p, min(max(-p[1] / (2 * p[2]), lo), hi))
@@ -539,21 +480,31 @@ def poly_range(p, u):
               for i in range(n + 1)]
     return Span(trim(min(values), False), trim(max(values), True))
 def derived(p): return [j * c for j, c in enumerate(p)][1:] or [ZERO]
-def value_in(p, t): return sum((c * t**j for j, c in enumerate(p)), ZERO)
-def jumps(node, steep):
-    """Return breakpoints with the jumps of the slope there."""
-    pairs = zip(node.ends, itertools.pairwise(steep))
-    return [(t, value_in(b, t) - value_in(a, t)) for t, (a, b) in pairs]
+def value_in(p, t):
+    """Return a polynomial at t, by integers over one denominator."""
+    v, total, power, bits = exact(p), 0, 1, longest(t.as_integer_ratio())
+    spend(4 * len(p), v.bits + len(p) * bits, bits)
+    for a in reversed(v.lo): total, power = total * t.numerator + a * power, power * t.denominator
+    return Fraction(total * t.denominator, v.den * power)
 def over_pieces(node, rows, u, closed=False):
     """Enclose polynomials, one per piece, on the parts of an interval that have more than a point."""
     ends = itertools.pairwise([-INF, *node.ends, INF])
     parts = [(p, u & Span(*end)) for p, end in zip(rows, ends)]
     return union(poly_range(p, part) for p, part in parts
                  if part[0] < part[1] or (part[0] == part[1] and (closed or u[0] == u[1])))
+DIGITS = {up: decimal.Context(130, way, -10**9, 10**9)
+          for up, way in ((False, decimal.ROUND_FLOOR), (True, decimal.ROUND_CEILING))}
+def decimal_bound(name, q, up):
+    """Bound exp or ln of a rational, both of which rise. `decimal` has them correctly rounded to
+    130 digits; its division is rounded to the side that is asked for."""
+    context = DIGITS[up]
+    found = getattr(context, name)(context.divide(*map(decimal.Decimal, q.as_integer_ratio())))
+    error = abs(Fraction(found)) / 10**129
+    return grid(Fraction(found) + (error if up else -error), up)
 def exponential(q, up):  # of q <= 0, or infinite
     if not finite(q): return INF if q > 0 else ZERO
-    return Fraction(exp_minus(-q.numerator, q.denominator, up), 1 << Q)
-def logarithm(q, up): return Fraction(log_of(*q.as_integer_ratio(), up), 1 << Q) if finite(q) else INF
+    return decimal_bound("exp", q, up) if q > -1024 else Fraction(up, 1 << Q)
+def logarithm(q, up): return decimal_bound("ln", q, up) if finite(q) else INF
 def inverse(u): return Span(*(1 / q if finite(q) else ZERO for q in u[::-1]))  # of u > 0
 def smooth_row(op, row):
     """Enclose norm2, log or logsumexp of a row of intervals, and its slopes."""
@@ -595,8 +546,9 @@ class Pass:
                        [{k: point(ONE)} for k in range(len(y))]]
         for k, node in enumerate(nodes[1:], 1):
             spend(40 * node.work * (2 if along else 1 + len(y)), 400, 400)
-            entries = getattr(self, node.op)(node, *(self.values[a] for a in node.of))
-            for i, part in held.get(k, {}).items(): part.hold(self, node, i, entries[i])
+            rule, args = getattr(self, node.op), [self.values[a] for a in node.of]
+            entries = [rule(node, i, *args) for i in range(node.size)]
+            for i, part in held.get(k, {}).items(): part.hold(self, node, entries[i])
             slopes = [self.gradient(node, e) for e in entries]
             values = spans(known[k]) if along else [e.value for e in entries]
             if r:
@@ -607,49 +559,39 @@ class Pass:
             self.values.append(values)
             self.slopes.append(slopes)
     def gradient(self, node, entry):
-        rows = [(s, self.slopes[node.of[a]][i]) for a, i, s in entry.links]
-        if entry.hull:
-            keys = set().union(*(row for _, row in rows))
-            return {m: union(row.get(m, NIL) for _, row in rows) for m in keys}
+        """Enclose the gradients of an entry, those of its substitute included."""
+        found = self.through(node, entry.links, entry.hull)
+        return hull_of([found, self.through(node, entry.back)]) if entry.held else found
+    def through(self, node, links, hull=False):
+        rows = [(s, self.slopes[node.of[a]][i]) for a, i, s in links]
+        if hull: return hull_of([row for _, row in rows])
         found = combine(rows)
         if self.along and node.op == "norm2":
             far = row_length([row.get(0, NIL) for _, row in rows])[1]
             found = {0: found.get(0, NIL) & Span(-far, far)}
         return found
-    def affine(self, node, values):
-        c, shift = node.columns, fractions(node.offset[0]) if node.offset else [ZERO] * node.size
-        links = [[(0, m * c + j, point(Fraction(a, node.den))) for m, a in row]
-                 for row in node.table for j in range(c)]
-        return [Entry(sum((s * values[m] for _, m, s in row), point(b)), row)
-                for row, b in zip(links, shift)]
-    def add(self, node, *args):
-        links = [[(a, i, point(ONE)) for a in range(len(args))] for i in range(node.size)]
-        return [Entry(sum(entries, NIL), row) for entries, row in zip(zip(*args), links)]
-    def multiply(self, node, u, v):
-        out, (a, b) = [], node.of
-        for i, (p, q) in enumerate(zip(u, v)):
-            g, h = self.slopes[a][i], self.slopes[b][i]
-            same = a == b or (g == h and all(lo == hi for lo, hi in g.values()))
-            bend = (point(2 * ONE), i) if same else (point(ONE), i, i)
-            out.append(Entry(p.square() if a == b else p * q, [(0, i, q), (1, i, p)], [bend]))
-        return out
-    def piecewise(self, node, values):
-        tables = [node.polynomials]
-        for _ in range(2): tables.append(list(map(derived, tables[-1])))
-        out = []
-        for i, u in enumerate(values):
-            value, slope, bend = (over_pieces(node, rows, u, self.along) for rows in tables)
-            signs = [jump for t, jump in jumps(node, tables[1]) if jump and u[0] < t < u[1]]
-            out.append(Entry(value, [(0, i, slope)], [(bend, i)], signs))
-        return out
-    def max(self, node, values):
-        out = []
-        for places in node.rows():
-            some = self.largest(node, places)
-            share = point(ONE) if len(some) == 1 else Span(ZERO, ONE)
-            value = Span(*(max(values[i][a] for i in places) for a in (0, 1)))
-            out.append(Entry(value, [(0, i, share) for i in some], (), [1] * (len(some) > 1), True))
-        return out
+    def affine(self, node, i, *args):
+        links = [(a, p, point(Fraction(q))) for a, p, q in node.links(i)]
+        shift = Fraction(node.offset[0].lo[i], node.offset[0].den) if node.offset else ZERO
+        return Entry(sum((s * args[a][p] for a, p, s in links), point(shift)), links)
+    add = affine
+    def multiply(self, node, i, u, v):
+        a, b = node.of
+        g, h = self.slopes[a][i], self.slopes[b][i]
+        same = a == b or (g == h and all(lo == hi for lo, hi in g.values()))
+        bend = (point(2 * ONE), i) if same else (point(ONE), i, i)
+        value = u[i].square() if a == b else u[i] * v[i]
+        return Entry(value, [(0, i, v[i]), (1, i, u[i])], [bend])
+    def piecewise(self, node, i, values):
+        u = values[i]
+        value, slope, bend = (over_pieces(node, rows, u, self.along) for rows in node.tables)
+        signs = [jump for t, jump in zip(node.ends, node.bends) if jump and u[0] < t < u[1]]
+        return Entry(value, [(0, i, slope)], [(bend, i)], signs)
+    def max(self, node, i, values):
+        some = self.largest(node, node.row(i))
+        share = point(ONE) if len(some) == 1 else Span(ZERO, ONE)
+        value = Span(*(max(values[j][a] for j in node.row(i)) for a in (0, 1)))
+        return Entry(value, [(0, j, share) for j in some], (), [1] * (len(some) > 1), True)
     def largest(self, node, places):
         """Return the entries of a row that may be the largest; one of them is kept for certain."""
         (arg,) = node.of
@@ -661,19 +603,16 @@ class Pass:
             return values[i][1] > values[best][0] and plus(
                 plus(at[i][1], -at[best][0]), times(self.r, gap)) > 0
         return [i for i in places if i == best or above(i)]
-    def smooth(self, node, values):
-        out = []
-        for places in node.rows():
-            value, slopes = smooth_row(node.op, [values[i] for i in places])
-            bend, signs, wide = Span(ZERO, ONE / 2), (), False
-            match node.op:
-                case "log": bend = point(-ONE) * slopes[0] * slopes[0]
-                case "logsumexp": wide = any(high - low > ONE / 2 for low, high in slopes)
-                case "norm2" if value[0] > 0: bend = Span(ZERO, inverse(value)[1])
-                case "norm2": bend, signs = NIL, [1]
-            links = [(0, i, slope) for i, slope in zip(places, slopes)]
-            out.append(Entry(value, links, [(bend, i) for i in places], signs, wide))
-        return out
+    def smooth(self, node, i, values):
+        value, slopes = smooth_row(node.op, [values[j] for j in node.row(i)])
+        bend, signs, wide = Span(ZERO, ONE / 2), (), False
+        match node.op:
+            case "log": bend = point(-ONE) * slopes[0] * slopes[0]
+            case "logsumexp": wide = any(high - low > ONE / 2 for low, high in slopes)
+            case "norm2" if value[0] > 0: bend = Span(ZERO, inverse(value)[1])
+            case "norm2": bend, signs = NIL, [1]
+        links = [(0, j, slope) for j, slope in zip(node.row(i), slopes)]
+        return Entry(value, links, [(bend, j) for j in node.row(i)], signs, wide)
     norm2 = log = logsumexp = smooth
     def backward(self, last, start, slopes_only=False):
         """Return a lower bound of the curvature of `start` times a node, and its gradients, going
@@ -711,34 +650,27 @@ class Curvature:
         if alpha == NIL or not g or not h: return
         refuse(not all(u.bounded() for u in (alpha, *g.values(), *h.values())),
                "the curvature is not bounded from below")
-        mid = [{k: (u[0] + u[1]) / 2 for k, u in row.items()} for row in (g, h)]
-        rad = [{k: (u[1] - u[0]) / 2 for k, u in row.items()} for row in (g, h)]
-        c, wide = (alpha[0] + alpha[1]) / 2, (alpha[1] - alpha[0]) / 2
+        c, wide = alpha.mid(), alpha.radius()
         spend(4 * (1 + len(g)) * (1 + len(h)), 400, 400)
-        for (i, a), (j, b) in itertools.product(mid[0].items(), mid[1].items()):
-            self.rows[i][j] += c * a * b
-            self.rows[j][i] += c * a * b
-        for one, two in ((0, 1), (1, 0)):
-            near, blur = sum(map(abs, mid[two].values())), sum(rad[two].values())
-            for i, a in mid[one].items():
-                e, most = rad[one][i], abs(a) + rad[one][i]
-                error = abs(c) * (abs(a) * blur + e * (near + blur)) + wide * most * (near + blur)
-                self.rows[i][i] -= error
+        for one, two in ((g, h), (h, g)):
+            most = sum(abs(u.mid()) + u.radius() for u in two.values())
+            blur = sum(u.radius() for u in two.values())
+            for i, u in one.items():
+                a, e = u.mid(), u.radius()
+                for j, v in two.items(): self.rows[i][j] += c * a * v.mid()
+                self.rows[i][i] -= abs(c) * (abs(a) * blur + e * most) + wide * (abs(a) + e) * most
     def at_least(self, growth):
         """Prove M >= growth I, by elimination."""
         rows = [row[:] for row in self.rows]
-        bits = max((q.denominator.bit_length() for row in rows for q in row), default=1)
-        if bits * self.d > 4000:  # shorter numbers, and a little less
-            unit = 1 << 160
-            for i, j in itertools.product(range(self.d), repeat=2):
-                q = self.rows[min(i, j)][max(i, j)]
-                rows[i][j] = Fraction(over(q.numerator * unit, q.denominator, False), unit)
+        if self.d * max(q.denominator.bit_length() for row in rows for q in row) > 4000:
+            unit = 1 << 160  # shorter numbers, and a little less
+            rows = [[Fraction(math.floor(q * unit), unit) for q in row] for row in rows]
             growth += Fraction(self.d, unit)
         for i in range(self.d): rows[i][i] -= growth
         while rows:
             k = max(range(len(rows)), key=lambda i: rows[i][i])
             top, pivot = rows[k], rows[k][k]
-            if pivot <= 0: return not pivot and not any(any(row) for row in rows)
+            if pivot <= 0: return not pivot and not any(map(any, rows))
             rest = [i for i in range(len(rows)) if i != k]
             sizes = (part.bit_length() + 400 for part in pivot.as_integer_ratio())
             spend(4 * len(rest) ** 2, *sizes)
@@ -746,70 +678,56 @@ class Curvature:
         return True
 
 class Held:
-    """A substitute below an entry of a node, by how much it is sharper, and what it costs."""
+    """A substitute below an entry, by how much it is sharper, and what it costs: the sum of
+    s (u - t) + p/2 (u - t)^2 over `parts`, places with t, s, p. That of a piecewise node has one
+    part, and phi(t) is added; those of max and norm2 have weights s, and t = p = 0."""
     charge = least = ZERO  # of nodes that f does not depend on
-    def __init__(self): self.weights, self.sharp = {}, []
+    def __init__(self): self.parts, self.sharp = {}, []
     def slack(self): return sum((sigma for *_, sigma, _ in self.sharp), ZERO)
-class Support(Held):
-    """phi(t) + s (u - t) + p/2 (u - t)^2 in place of an entry of a piecewise node."""
-    def __init__(self, t, s, p):
-        super().__init__()
-        self.t, self.s, self.p = t, s, p
-    def hold(self, run, node, i, entry):
-        step, s, p = run.values[node.of[0]][i] + point(-self.t), point(self.s), point(self.p)
-        row = node.polynomials[sum(t < self.t for t in node.ends)]
-        value = point(value_in(row, self.t)) + s * step + point(self.p / 2) * step.square()
-        slope = s + p * step
-        entry.back, entry.bends, entry.signs, entry.held = [(0, i, slope)], [(p, i)], (), self
-        entry.value = value if run.only else entry.value | value
-        entry.links = entry.back if run.only else [(0, i, entry.links[0][2] | slope)]
+    def hold(self, run, node, entry):
+        """Let the entry be this, or (unless it is held alone) itself or this."""
+        value, entry.back, entry.bends, entry.signs, entry.held = NIL, [], [], (), self
+        for i, (t, s, p) in self.parts.items():
+            step = run.values[node.of[0]][i] + point(-t)
+            value += point(s) * step + point(p / 2) * step.square()
+            if node.op == "piecewise": value += over_pieces(node, node.tables[0], point(t))
+            entry.back.append((0, i, point(s) + point(p) * step))
+            entry.bends.append((point(p), i))
+        if run.only: entry.value, entry.links, entry.hull = value, entry.back, False
+        else: entry.value |= value
     def check(self, run, node, i, a):
-        """Refuse unless it is on one side of the entry, the right one, on the whole interval."""
-        (arg,), steep = node.of, list(map(derived, node.polynomials))
-        u, side = run.values[arg][i] | point(self.t), 1 if a[0] >= 0 else -1
-        refuse(side < 0 < a[1], "a support has an adjoint without a sign")
-        left, right = (side * value_in(steep[sum(test(t, self.t) for t in node.ends)], self.t)
-                       for test in (operator.lt, operator.le))
-        refuse(not left + self.slack() <= side * self.s <= right - self.slack(),
-               "the slope of a support is not between those of its kink")
-        bend = over_pieces(node, list(map(derived, steep)), u) * point(Fraction(side))
-        refuse(side * self.p > bend[0], "a support bends more than its entry")
-        self.charge, self.least = ZERO, (a * point(Fraction(side)))[0]
-        for t, jump in jumps(node, steep):  # a concave kink that is not met at y costs what it weighs
-            if u[0] < t < u[1] and t != self.t and side * jump < 0:
-                at = run.here.values[arg][i]
-                margin = plus(t, -at[1]) if self.t < t else plus(at[0], -t)
-                refuse(not margin > 0, "a support is next to a concave kink")
-                far = plus(times(run.r, length(run.slopes[arg][i])), -margin)
-                cost = times(times(a.size(), abs(jump)), max(far, ZERO))
-                self.charge = plus(self.charge, cost)
-        refuse(not finite(self.charge), "a concave kink inside has no finite charge")
-class Weights(Held):
-    """Numbers w with max u >= w.u (w >= 0, sum 1), or |u| >= w.u (|w| <= 1)."""
-    def hold(self, run, node, row, entry):
-        values, places = run.values[node.of[0]], node.row(row)
-        entry.back = [(0, i, point(q)) for i, q in self.weights.items()]
-        entry.bends, entry.signs, entry.held = (), (), self
-        if run.only:
-            entry.links, entry.hull = entry.back, False
-            entry.value = sum((q * values[i] for _, i, q in entry.back), NIL)
-            return
-        high, top = entry.value[1], node.op == "max"
-        entry.value = Span(min(values[i][0] for i in places) if top else -high, high)
-        entry.links = [(0, i, Span(ZERO, ONE) if top else UNIT) for i in places]
-    def check(self, run, node, row, a):
-        refuse(not a[0] >= 0, "a support has an adjoint without a sign")
-        self.least, w, room = a[0], self.weights, dict(self.weights)
+        """Refuse unless it is on the right side of the entry on the whole region."""
+        side = 1 if a[0] >= 0 else -1
+        refuse(side < 0 and (a[1] > 0 or node.op != "piecewise"),
+               "a support has an adjoint without a sign")
+        self.least, slack = (a * point(Fraction(side)))[0], self.slack()
+        weights = {place: s for place, (_, s, _) in self.parts.items()}
+        if node.op == "piecewise": return self.check_piece(run, node, i, a.size(), side)
         if node.op == "norm2":
-            refuse(self.slack() > 1 or sum(q * q for q in w.values()) > (1 - self.slack()) ** 2,
-                   "weights of a norm are longer than 1")
-            return
-        refuse(min(w.values()) < 0 or sum(w.values()) != 1,
+            return refuse(slack > 1 or sum(q * q for q in weights.values()) > (1 - slack) ** 2,
+                          "weights of a norm are longer than 1")
+        refuse(min(weights.values()) < 0 or sum(weights.values()) != 1,
                "weights of a maximum are negative, or not of sum 1")
         for one, other, sigma, _ in self.sharp:
-            refuse(one == other or not {one, other} <= set(w), "a pair is none")
-            for i in (one, other): room[i] -= sigma
-        refuse(min(room.values()) < 0, "the weights leave no room for so much sharpness")
+            refuse(one == other or not {one, other} <= set(weights), "a pair is none")
+            for place in (one, other): weights[place] -= sigma
+        refuse(min(weights.values()) < 0, "the weights leave no room for so much sharpness")
+    def check_piece(self, run, node, i, most, side):
+        (arg,), (_, slopes, bends), (t, s, p) = node.of, node.tables, self.parts[i]
+        u, at = run.values[arg][i] | point(t), run.here.values[arg][i]
+        left, right = (side * value_in(slopes[sum(test(k, t) for k in node.ends)], t)
+                       for test in (operator.lt, operator.le))
+        refuse(not left + self.slack() <= side * s <= right - self.slack(),
+               "the slope of a support is not between those of its kink")
+        bend = over_pieces(node, bends, u) * point(Fraction(side))
+        refuse(side * p > bend[0], "a support bends more than its entry")
+        for k, jump in zip(node.ends, node.bends):  # a concave kink costs what it weighs at most
+            if u[0] < k < u[1] and k != t and side * jump < 0:
+                margin = plus(k, -at[1]) if t < k else plus(at[0], -k)
+                refuse(not margin > 0, "a support is next to a concave kink")
+                far = plus(times(run.r, length(run.slopes[arg][i])), -margin)
+                self.charge = plus(self.charge, times(times(most, abs(jump)), max(far, ZERO)))
+        refuse(not finite(self.charge), "a concave kink inside has no finite charge")
 
 def minorant(nodes, y, r, held):
     """Return curvature, eps and loss: f(z) >= f(y) - loss - eps |h| + h'Mh/2, h = z - y, |h| <= r."""
@@ -828,39 +746,36 @@ def minorant(nodes, y, r, held):
     return total, eps, loss
 def sharpness(bare, node, row, part, sharp, total):
     """Add the curvature of sigma |v|, v = 0 near y; return what v(y), and the blur of v', cost."""
+    (one, other, sigma, bend), (arg,) = sharp, node.of
+    if not sigma or not part.least: return ZERO, ZERO
     refuse(not finite(bare.r), "sharpness needs a ball of finite radius")
     refuse(not finite(part.least), "an adjoint is not bounded")
-    (one, other, sigma, bend), (arg,) = sharp, node.of
     slopes, values, affine = bare.here.slopes[arg], bare.here.values[arg], bare.nodes[arg].affine
+    refuse(node.op == "norm2" and not affine, "a norm of a curved argument is not sharp here")
+    kappa = part.least * sigma
+    factors = {one: point(ONE)} | ({other: point(-ONE)} if node.op == "max" else {})
+    rows = [combine((c, slopes[i]) for i, c in factors.items())]
+    gap = sum((c * values[i] for i, c in factors.items()), point(-part.parts[one][0]))
     if node.op == "norm2":
-        refuse(not affine, "a norm of a curved argument is not sharp here")
         rows = [slopes[i] for i in node.row(row)]
         gap = row_length([values[i] for i in node.row(row)])
-    elif node.op == "max":
-        rows = [combine([(point(ONE), slopes[one]), (point(-ONE), slopes[other])])]
-        gap = values[one] + point(-ONE) * values[other]
-    else: rows, gap = [slopes[one]], values[one] + point(-part.t)
-    mids = [{j: point((u[0] + u[1]) / 2) for j, u in g.items()} for g in rows]
+    mids = [{j: point(u.mid()) for j, u in g.items()} for g in rows]
     size = row_length([u for g in mids for u in g.values()])[1]
-    kappa = part.least * sigma
-    if not size or not kappa: return ZERO, ZERO
-    for sign in () if affine else (ONE, -ONE):
-        start = [NIL] * bare.nodes[arg].size
-        start[one] = point(sign)
-        if node.op == "max": start[other] = point(-sign)
+    if not size: return ZERO, ZERO
+    for sign in () if affine else (point(ONE), point(-ONE)):
+        start = [sign * factors.get(i, NIL) for i in range(bare.nodes[arg].size)]
         refuse(not bare.backward(arg, start)[0].at_least(-bend),
                "an argument bends more than is stated")
     for g in mids: total.outer(2 * kappa / (bare.r * size), g)
     for j in range(total.d): total.rows[j][j] -= 0 if affine else kappa * bend
-    blur = sum((length({j: point((u[1] - u[0]) / 2) for j, u in g.items()}) for g in rows), ZERO)
+    blur = sum(row_length([point(u.radius()) for u in g.values()])[1] for g in rows)
     return kappa * gap.size(), kappa * blur
 def check_minimum(claim, nodes):
     """Decide ball and global claims: f >= f(x) - gap within radius of x, or everywhere."""
-    names = ("delta", "eps", "growth", "convexity", "radius", "within", "strict", "unique")
-    delta, eps, growth, convex, radius, within, strict, unique = (claim[name] for name in names)
+    names = ("delta", "eps", "growth", "convexity", "reach", "radius", "within", "strict", "unique")
+    delta, eps, growth, convex, r, radius, within, strict, unique = (claim[n] for n in names)
     y, x, everywhere = fractions(claim["pivot"]), fractions(claim["x"]), claim["scope"] == "global"
-    r = INF if claim["reach"] is None else claim["reach"]
-    refuse(min(delta, eps, claim["gap"], radius or 0) < 0 or not r > 0, "a radius, gap or bound is negative")
+    refuse(min(delta, eps, claim["gap"], radius) < 0 or not r > 0, "a radius, gap or bound is negative")
     refuse(sum((a - b) ** 2 for a, b in zip(x, y)) > delta**2, f"the pivot is farther than {show(delta)} from x")
     total, found, loss = minorant(nodes, y, r, claim["held"])
     refuse(not total.at_least(growth), f"the curvature is not proved to be at least {show(growth)}")
@@ -871,25 +786,27 @@ def check_minimum(claim, nodes):
         gap = loss + (eps * r - growth * r * r / 2 if finite(r) else 0)
     gap += value_of(nodes, claim["x"])[1] - value_of(nodes, claim["pivot"])[0]
     refuse(max(gap, 0) > claim["gap"], f"the gap is not proved to be at most {show(claim['gap'])}")
-    if strict or within is not None:
+    if strict or finite(within):
         far = (eps + root(eps * eps + 2 * growth * loss, True)) / growth if growth > 0 else INF
         refuse(not far < r, "the lowest points are not proved to be inside the ball")
-        refuse(within is None or far + delta > within, "a minimiser is not proved to be so close")
-        refuse(radius is not None and within >= radius, "a minimiser is not proved to be in the ball around x")
-    if convex is not None:
+        refuse(not finite(within) or far + delta > within, "a minimiser is not proved to be so close")
+        refuse(finite(radius) and within >= radius, "a minimiser is not proved to be in the ball around x")
+    if finite(convex):
         bare = Pass(nodes, y, INF if everywhere else r, {}).backward(len(nodes) - 1, [point(ONE)])[0]
         refuse(convex < 0 or not bare.at_least(convex), "f is not proved to be so convex")
-    refuse(unique and not (strict and (convex or 0) > 0), "unique needs strict, and strict convexity")
+    refuse(unique and not (strict and 0 < convex < INF), "unique needs strict, and strict convexity")
     if everywhere:
-        refuse(radius is not None or (finite(r) and not (strict and convex is not None)),
+        refuse(finite(radius) or (finite(r) and not (strict and finite(convex))),
                "global needs curvature everywhere, or a strict minimum of a convex function")
     else:
-        refuse(radius is None or (finite(r) and radius + delta > r),
+        refuse(not finite(radius) or radius + delta > r,
                "the ball around x is not inside the one around the pivot")
     kind = "a unique" if unique else "a strict" if strict else "a"
     where = "global minimum" if everywhere else f"minimum on a ball of radius {show(radius)}"
     return f"x is {kind} {where} up to a gap of {show(claim['gap'])} for the function in this file, of {len(x)} variables"
 
+STATIONARY = {"near": "near stationary", "goldstein": "goldstein stationary",
+              "near-kkt": "near KKT", "plus": "stationary with its term"}
 # --- the claim -----------------------------------------------------------------------------------
 def check(claim, nodes):
     """Return a sentence that says what is proved, or raise `Refused`."""
@@ -901,21 +818,18 @@ def check(claim, nodes):
         gap = value_of(nodes, x)[0] - value_of(nodes, z)[1]
         refuse(fall <= 0 or gap < fall, f"f is not proved to fall by {show(fall)}")
         return f"x is not a minimum: at a point of this file f is lower by {show(fall)}, or more"
-    eps, delta, at_pivot = claim["eps"], claim["delta"], kind in ("near", "near-kkt")
+    eps, delta, at_pivot = claim["eps"], claim["delta"], "pivot" in claim
     weights = exact(claim["weights"]).lo  # the denominator cancels
-    vectors = claim["directions" if at_pivot else "points"]
-    used, total = [j for j, a in enumerate(weights) if a > 0], sum(weights)
-    refuse(eps < 0 or delta < 0 or not used or min(weights) < 0,
+    places = ([(claim["pivot"], v) for v in claim["directions"]] if at_pivot else
+              [(y, None) for y in claim["points"]])
+    parts = [(nodes, y, v, Fraction(a)) for (y, v), a in zip(places, weights) if a > 0]
+    refuse(eps < 0 or delta < 0 or not parts or min(weights) < 0,
            "eps, delta and weights must not be negative, nor all weights 0")
-    minus = [-a for a in x.lo]
-    for y in [claim["pivot"]] if at_pivot else [vectors[j] for j in used]:
+    total, minus = sum(weights), [-a for a in x.lo]
+    for y in {id(y): y for _, y, *_ in parts}.values():
         gap = y + Vec(minus, minus, x.den)
-        refuse(longer(gap.lo, gap.den, delta),
-               f"a point is farther than delta = {show(delta)} from x")
-    bound, fixed, parts = eps, units(len(minus), {}), []
-    for j in used:
-        y, v = (claim["pivot"], vectors[j]) if at_pivot else (vectors[j], None)
-        parts.append((nodes, y, v, Fraction(weights[j])))
+        refuse(longer(gap, delta), f"a point is farther than delta = {show(delta)} from x")
+    bound, fixed = eps, units(len(minus), {})
     if kind == "near-kkt":
         check_bounds(claim, x)
         check_multipliers(claim)
@@ -933,21 +847,20 @@ def check(claim, nodes):
             start = ([Vec(y.lo, y.hi, y.den, soft)], {0: [y]})
             side = Side(f, y, v, *(seen.setdefault(id(f), start) if at_pivot else start))
             whole += side.gradient(len(f) - 1, exact([weight]))
-        ends, most = list(zip(whole.lo, whole.hi)), max(bound, 0) * total
-        if bound >= 0 and not longer([max(-a, b) for a, b in ends], whole.den, most):
+        most = max(bound, 0) * total
+        if bound >= 0 and not longer(whole, most):
             what = "limits of gradients at the pivot" if at_pivot else "gradients"
-            name = {"near-kkt": "near KKT", "plus": "stationary with its term"}
-            name = name.get(kind, f"{kind} stationary")
-            return (f"x is ({show(eps)}, {show(delta)})-{name} for the function"
+            return (f"x is ({show(eps)}, {show(delta)})-{STATIONARY[kind]} for the function"
                     f" in this file, of {len(minus)} variables: {len(parts)} {what} prove it")
-        if longer([max(a, -b, 0) for a, b in ends], whole.den, most): break
+        if longer(whole, most, surely=True): break
     raise Refused(f"the combination of the gradients is not proved to be at most {show(eps)}")
-def show(q): return f"{float(q):.9g}" if q < 10**300 else "more than 1e300"
+def show(q, digits=9):
+    return f"{float(q):.{digits}g}" if abs(q) < 10**308 else "-" * (q < 0) + "more than 1e300"
 
 # --- the function in words: which one exactly? ---------------------------------------------------
 NAMES = {(((0,)), ((0, -1), (0, 1))): "abs", ((0,), ((0, 0), (0, 1))): "relu",
          ((), ((0, 0, 1),)): "square", ((0, 1), ((0, 0), (0, 1), (1, 0))): "ramp"}
-def short(q): return f"{float(q):.6g}"
+def short(q): return show(q, 6)
 def elided(values, most=3):
     values = list(map(short, values))
     return ", ".join(values if len(values) <= most else [*values[:most - 1], "...", values[-1]])
@@ -961,7 +874,7 @@ def terms(coefficients, names):
 def describe(nodes, name="f(x)"):
     """Return lines of a formula; rows of matrices are elided."""
     texts, notes = [], []
-    uses = [sum(node.of.count(k) for node in nodes) for k in range(len(nodes))]
+    uses = collections.Counter(a for node in nodes for a in node.of)
     for k, node in enumerate(nodes):
         u, c = texts[node.of[0]] if node.of else "x", node.columns
         match node.op:
@@ -971,10 +884,9 @@ def describe(nodes, name="f(x)"):
             case "multiply":
                 text = f"({u})^2" if len(set(node.of)) < 2 else f"({u}) ({texts[node.of[1]]})"
             case "piecewise":
-                rows, ends = node.polynomials, node.ends
+                rows, ends = node.tables[0], node.ends
                 found = NAMES.get((tuple(ends), tuple(map(tuple, rows))))
-                powers_of = ["", "t", *(f"t^{j}" for j in range(2, len(rows[0])))]
-                said = [terms(row, powers_of) for row in rows]
+                said = [terms(row, ["", "t", *(f"t^{j}" for j in range(2, 32))]) for row in rows]
                 if not found: notes.append(f"p{k}(t) = {said[0]}" + "".join(
                     f" up to {short(t)}, then {then}" for t, then in zip(ends[:4], said[1:5]))
                     + (", ..." if len(ends) > 4 else ""))
@@ -988,16 +900,15 @@ def describe(nodes, name="f(x)"):
 def describe_limits(claim):
     """Return lines about bounds, constraints and the term."""
     def within(low, name, up):
-        return (f"{short(low)} <= " if low is not None else "") + name + (
-            f" <= {short(up)}" if up is not None else "")
+        return (f"{short(low)} <= " if finite(low) else "") + name + (
+            f" <= {short(up)}" if finite(up) else "")
     ends = list(enumerate(zip(claim["lower"], claim["upper"])))
-    some = [within(low, f"x[{k}]", up) for k, (low, up) in ends if (low, up) != (None, None)]
+    some = [within(low, f"x[{k}]", up) for k, (low, up) in ends if finite(low) or finite(up)]
     if some: yield "where " + ", ".join(some[:4] + ["..."] * (len(some) > 4))
     for i, part in enumerate(claim["constraints"]):
         yield within(part["lower"], f"c{i}(x)", part["upper"]) + ", where "
         yield describe(part["nodes"], f"c{i}(x)")
-    if "term" in claim:
-        yield f"and h is {claim['term']['name']}"
+    if "term" in claim: yield f"and h is {claim['term']['name']}"
 def describe_affine(node, k, u, notes):
     bare, u = u, u if u.isalnum() or (u.endswith(")") and " " not in u) else f"({u})"
     rows = [[(p, Fraction(a, node.den)) for p, a in row] for row in node.table]
@@ -1057,51 +968,40 @@ def read_node(data, k, nodes):
     right = fields == KINDS[op] and len(node.of) == count and (op == "variable") == (k == 0)
     need(right and len({nodes[a].size for a in node.of}) <= 1, f"node {k} is malformed")
     node.size = nodes[node.of[0]].size if node.of else natural(data["size"])
-    node.work, node.columns = node.size * (1 + len(node.of)), 1
+    node.work, node.columns = node.size * (1 + len(node.of)), natural(data.get("columns", 1))
     node.affine = op in ("variable", "affine", "add") and all(nodes[a].affine for a in node.of)
     node.flat = op in ("variable", "affine", "add", "max")
+    need(node.size % node.columns == 0, f"node {k} has rows of a wrong length")
+    node.size //= node.columns
     if op == "piecewise": read_pieces(node, data)
-    elif op == "affine": read_matrix(node, data)
-    elif "columns" in data:
-        node.columns = natural(data["columns"])
-        need(node.size % node.columns == 0, f"node {k} has rows of a wrong length")
-        node.size //= node.columns
+    if op == "affine": read_matrix(node, data)
     return node
 def read_pieces(node, data):
     breakpoints, rows = numbers(data["breakpoints"]), [numbers(p) for p in data["pieces"]]
     need(len(rows) == len(breakpoints) + 1 <= 1000, "the number of pieces is wrong")
     width = max(map(len, rows))
     spend(60 * len(rows) * (width + 1))
-    node.levels = [(t.numerator, t.denominator) for t in breakpoints]
     node.bits = max(longest(q.as_integer_ratio()) for row in [breakpoints, *rows] for q in row)
     need(0 < width <= MAX_DEGREE and node.bits < 9999, "a polynomial is empty, or too long")
     rows = [p + [ZERO] * (width - len(p)) for p in rows]
     slopes = list(map(derived, rows))
-    node.ends, node.polynomials = breakpoints, rows
+    node.ends, node.tables = breakpoints, (rows, slopes, list(map(derived, slopes)))
     node.pieces, node.slopes = ([exact(c) for c in zip(*table)] for table in (rows, slopes))
-    node.constant, node.flat = [not any(p[1:]) for p in rows], not any(any(p[2:]) for p in rows)
+    node.flat = not any(any(p[2:]) for p in rows)
     need(all(map(operator.lt, breakpoints, breakpoints[1:])), "breakpoints must ascend")
-    jumps, node.bends = ([value_at([b - a for a, b in zip(*pair)], t) for t, *pair
+    jumps, node.bends = ([value_in([b - a for a, b in zip(*pair)], t) for t, *pair
                           in zip(breakpoints, table, table[1:])] for table in (rows, slopes))
     need(not any(jumps), "a piecewise function is not continuous")
-def value_at(coefficients, t):
-    """Return a polynomial at t, times a positive number."""
-    v, total, power = exact(coefficients), 0, 1
-    bits = longest(t.as_integer_ratio())
-    spend(4 * len(v.lo), v.bits + len(v.lo) * bits, bits)
-    for a in reversed(v.lo): total, power = total * t.numerator + a * power, power * t.denominator
-    return total
 def read_matrix(node, data):
-    node.columns, width = natural(data["columns"]), natural(data["width"])
-    need(node.columns * width == node.size, "a matrix has another width than its argument")
-    need("at" in data or "rows" in data, "a matrix has neither rows nor places")
+    width = node.size
+    need(data["width"] == width, "a matrix has another width than its argument")
     at = data["at"] if "at" in data else [list(range(width))] * len(data["rows"])
     rows = data["rows"] if "rows" in data else [["1"] * len(places) for places in at]
-    need(len(rows) == len(at), "places and rows do not fit")
     node.size, count = natural(len(rows) * node.columns), width + len(at) + sum(map(len, at))
     node.work = node.columns * count
     hold(1100 * count)
     need(all(len(set(indices(p, width))) == len(p) for p in at), "a place comes twice in a row")
+    need(len(rows) == len(at), "places and rows do not fit")
     whole = exact([a for row, places in zip(rows, at) for a in numbers(row, len(places))])
     hold(whole.room)
     entries, node.den, node.bits = iter(whole.lo), whole.den, whole.bits
@@ -1109,12 +1009,13 @@ def read_matrix(node, data):
     node.transposed = [[] for _ in range(width)]
     for i, row in enumerate(node.table):
         for k, a in row: node.transposed[k].append((i, a))
-    node.offset = [exact(numbers(data["offset"], node.size))] if "offset" in data else []
+    if "offset" in data: node.offset = [exact(numbers(data["offset"], node.size))]
 def record(data, fields, d):
     """Read an object that has these fields, and no others, each by its reader."""
     need(set(data) == set(fields), f"not the fields {', '.join(fields)}")
     return {name: read(data[name], d) for name, read in fields.items()}
-def limit(text, d=None): return None if text is None else number(text)
+def above(text, d=None): return INF if text is None else number(text)
+def below(text, d=None): return -INF if text is None else number(text)
 def vector(texts, d): return exact(numbers(texts, d))
 def plain(value, d): return value
 def flag(value, d):
@@ -1122,7 +1023,8 @@ def flag(value, d):
     return value
 def multiplier(data, d):
     return record(data, {"constraint": plain, "weight": number, "direction": vector}, d)
-BALL, LIMITS = {"eps": number, "delta": number}, dict.fromkeys(("lower", "upper"), many(limit, True))
+BALL = {"eps": number, "delta": number}
+LIMITS = {"lower": many(below, whole=True), "upper": many(above, whole=True)}
 POINTS = {"points": many(vector), "weights": many(number)}
 NEAR = {"pivot": vector, "directions": many(vector), "weights": many(number)}
 CLAIMS = {  # numbers of the claim, evidence, and what else the file has, or may have
@@ -1132,9 +1034,9 @@ CLAIMS = {  # numbers of the claim, evidence, and what else the file has, or may
                  "bounds constraints"),
     "plus": (BALL, POINTS | {"subgradient": vector}, "term"),
     "refutation": ({"fall": number}, {"point": vector}, "bounds constraints"),
-    "minimum": (BALL | {"gap": number, "radius": limit, "within": limit, "scope": plain,
+    "minimum": (BALL | {"gap": number, "radius": above, "within": above, "scope": plain,
                         "strict": flag, "unique": flag},
-                {"pivot": vector, "reach": limit, "growth": number, "convexity": limit,
+                {"pivot": vector, "reach": above, "growth": number, "convexity": above,
                  "supports": many(plain), "sharp": many(plain)}, ""),
 }
 TERMS = {
@@ -1162,14 +1064,13 @@ def read(path):
     need(fields - {"bounds", "constraints"} <= set(data) <= fields, "not the fields of a proof file")
     nodes = read_function(data["function"])
     d = nodes[0].size
-    claim = {"kind": kind, "x": vector(data["x"], d), "lower": [None] * d, "upper": [None] * d}
+    claim = {"kind": kind, "x": vector(data["x"], d), "lower": [-INF] * d, "upper": [INF] * d}
     claim |= record(data["claim"], stated, d) | record(data["evidence"], shown, d)
     if "bounds" in data: claim |= record(data["bounds"], LIMITS, d)
     parts = claim["constraints"] = many(read_constraint)(data.get("constraints", []), d)
     indices([part["constraint"] for part in claim.get("rows", [])], len(parts))
-    if "weights" in claim:
-        vectors = claim["points" if "points" in claim else "directions"]
-        need(len(vectors) == len(claim["weights"]), "one weight per vector is needed")
+    vectors = claim.get("directions", claim.get("points", []))
+    need(len(vectors) == len(claim.get("weights", [])), "one weight per vector is needed")
     if kind == "plus": claim["term"] = read_term(data["term"], d)
     if kind == "minimum": claim["held"] = read_supports(claim, nodes)
     return claim, nodes
@@ -1181,26 +1082,20 @@ def read_supports(claim, nodes):
         fields = dict.fromkeys(("node", "row", *places), plain) | dict.fromkeys(names, number)
         found = record(part, fields, None)
         (k,) = indices([found["node"]], len(nodes))
-        need(nodes[k].op in ("piecewise", "max", "norm2"), "such a node has no supports")
         (i,) = indices([found["row"]], nodes[k].size)
-        row = nodes[k].row(i)
-        at = indices([found[name] for name in places], row.stop)
-        need(set(at) <= set(row), "a place is not in its row")
-        return found, nodes[k].op, i, held.setdefault(k, {})
+        at, row = [found[name] for name in places], nodes[k].row(i)
+        need(nodes[k].op in ("piecewise", "max", "norm2") and min(indices(at, row.stop)) in row,
+             "a support is of a node that has none, or of another row")
+        return found, nodes[k].op, held.setdefault(k, {}).setdefault(i, Held())
     for part in claim["supports"]:
-        found, op, i, own = entry(part, "stp" if "t" in part else "s", "place")
-        need((op == "piecewise") == ("t" in part), "a support is none")
-        if op == "piecewise":
-            need(i not in own, "a support comes twice")
-            own[i] = Support(found["t"], found["s"], found["p"])
-        else:
-            weights = own.setdefault(i, Weights()).weights
-            need(found["place"] not in weights, "a weight comes twice")
-            weights[found["place"]] = found["s"]
+        found, op, own = entry(part, "stp" if "t" in part else "s", "place")
+        need((op == "piecewise") == ("t" in part) and found["place"] not in own.parts,
+             "a support is none, or comes twice")
+        own.parts[found["place"]] = found.get("t", ZERO), found["s"], found.get("p", ZERO)
     for part in claim["sharp"]:
-        found, _, i, own = entry(part, ("sigma", "bend"), "one", "other")
-        need(i in own and found["sigma"] >= 0, "a sharpness is none")
-        own[i].sharp.append([found[name] for name in ("one", "other", "sigma", "bend")])
+        found, _, own = entry(part, ("sigma", "bend"), "one", "other")
+        need(own.parts and found["sigma"] >= 0, "a sharpness is none")
+        own.sharp.append([found[name] for name in ("one", "other", "sigma", "bend")])
     return held
 def read_function(data):
     nodes = []
@@ -1208,7 +1103,7 @@ def read_function(data):
     need(nodes and nodes[-1].size == 1, "the last node must be one number")
     return nodes
 def read_constraint(data, d):
-    part = record(data, {"function": plain, "lower": limit, "upper": limit}, d)
+    part = record(data, {"function": plain, "lower": below, "upper": above}, d)
     part["nodes"] = read_function(data["function"])
     need(part["nodes"][0].size == d, "a constraint has another number of variables")
     return part

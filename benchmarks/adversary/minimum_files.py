@@ -90,9 +90,9 @@ def give_supports(rng: random.Random, document: Document, nodes: list[Any]) -> N
             entry = {"node": k, "row": row}
             if node.op == "piecewise":
                 value = at[node.of[0]][row]
-                ends = [Fraction(*level) for level in node.levels]
+                ends = node.ends
                 t = rng.choice([*ends, value[0]]) if own.finite(value[0]) else Fraction(0)
-                steep = [own.derived(p) for p in node.polynomials]
+                steep = node.tables[1]
                 sides = [steep[sum(b < t for b in ends)], steep[sum(b <= t for b in ends)]]
                 slopes = [sum(c * t**j for j, c in enumerate(p)) for p in sides]
                 s = rng.choice([slopes[0], slopes[1], sum(slopes) / 2, sum(slopes) / 2])
@@ -156,14 +156,14 @@ def fill(rng: random.Random, document: Document, folder: Any) -> bool:
     if read is None:
         return False
     claim, nodes = read
-    y, reach = rationals(document["evidence"]["pivot"]), claim["reach"]
-    r = own.INF if reach is None else reach
+    y, r = rationals(document["evidence"]["pivot"]), claim["reach"]
+    everywhere = not own.finite(r)
     try:
         total, eps, loss = own.minorant(nodes, y, r, claim["held"])
         if not own.finite(eps) or not own.finite(loss):
             return False
         growth = next((g for g in GROWTHS if total.at_least(g)), None)
-        if growth is None or (reach is None and (growth < 0 or (growth == 0 and eps))):
+        if growth is None or (everywhere and (growth < 0 or (growth == 0 and eps))):
             return False
         plain, _ = own.Pass(nodes, y, r, {}).backward(len(nodes) - 1, [own.point(Fraction(1))])
         convex = next((g for g in GROWTHS[:7] if plain.at_least(g)), None)
@@ -173,7 +173,7 @@ def fill(rng: random.Random, document: Document, folder: Any) -> bool:
     if growth > 0 and own.times(growth, r) > eps:
         gap = loss + eps * eps / (2 * growth)
     else:
-        gap = loss + (eps * r - growth * r * r / 2 if reach is not None else 0)
+        gap = loss + (eps * r - growth * r * r / 2 if not everywhere else 0)
     gap += (gap + 1) / 10**40
     document["claim"] |= {"eps": written(rng, eps), "gap": written(rng, gap)}
     document["evidence"]["growth"] = written(rng, growth)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.differential import load_checker
+from benchmarks.shape import lines_of_code
 
 F = Fraction
 TINY = F(1, 10**400)
@@ -248,7 +249,6 @@ def test_sums_and_products_of_intervals(kinds: tuple[bool, bool], checker: Any) 
             least = F(0) if a <= 0 <= b else min(a * a, b * b)
             assert own.square() == (least, max(a * a, b * b))
         assert ends(u.take([4, 0, 0])) == [ends(u)[k] for k in (4, 0, 0)]
-        assert ends(u.spread(2)) == [pair for pair in ends(u) for _ in range(2)]
 
 
 def test_long_denominators_are_rounded_outwards_where_that_is_allowed(checker: Any) -> None:
@@ -262,30 +262,47 @@ def test_long_denominators_are_rounded_outwards_where_that_is_allowed(checker: A
         assert soft.den.bit_count() == 1
 
 
-def test_integers_over_a_power_of_two_are_bounds(checker: Any) -> None:
-    one = 1 << checker.Q
+def test_exp_log_and_roots_are_bounded_by_multiples_of_a_power_of_two(checker: Any) -> None:
+    unit = F(1, 1 << checker.Q)
     assert (checker.over(7, 2, False), checker.over(7, 2, True)) == (3, 4)
     assert (checker.over(-7, 2, False), checker.over(-7, 2, True)) == (-4, -3)
-    assert checker.root_of(9, 4, False) == checker.root_of(9, 4, True) == 3 * one // 2
-    low, high = (checker.root_of(2, 1, up) for up in (False, True))
-    assert (high - low, F(low, one) ** 2 < 2, F(high, one) ** 2 > 2) == (1, True, True)
+    assert checker.root(F(9, 4), False) == checker.root(F(9, 4), True) == F(3, 2)
+    low, high = (checker.root(F(2), up) for up in (False, True))
+    assert (high - low, low**2 < 2, high**2 > 2) == (unit, True, True)
     thirds = checker.rounded([checker.Span(F(1, 3), F(1, 3)), checker.Span(F(4), F(4))])
     assert [b - a for a, b in zip(thirds.lo, thirds.hi)] == [1, 0]
     assert [F(a, thirds.den) <= q for a, q in zip(thirds.lo, (F(1, 3), F(4)))] == [True, True]
-    assert checker.exp_minus(0, 1, False) <= one <= checker.exp_minus(0, 1, True)
-    assert (checker.exp_minus(2000, 1, False), checker.exp_minus(2000, 1, True)) == (0, 1)
-    assert checker.atanh(0, False) <= 0 <= checker.atanh(0, True)
-    for q in (F(1), F(2), F(1, 2), F(3), F(1, 1000), F(10**9), F(4), F(5, 4)):
-        low, high = (F(checker.log_of(*q.as_integer_ratio(), up), one) for up in (False, True))
+    assert checker.exponential(F(0), False) <= 1 <= checker.exponential(F(0), True)
+    for far in (F(-2000), F(-(10**400))):
+        assert [checker.exponential(far, up) for up in (False, True)] == [0, unit]
+    assert [checker.exponential(q, True) for q in (-math.inf, math.inf)] == [0, math.inf]
+    assert checker.logarithm(math.inf, False) == math.inf
+    assert checker.logarithm(F(1), False) <= 0 <= checker.logarithm(F(1), True)
+    for q in (F(1), F(2), F(1, 2), F(3), F(1, 1000), F(10**9), F(4), F(5, 4), F(10**400)):
+        low, high = (checker.logarithm(q, up) for up in (False, True))
         assert low <= high
         assert high - low < F(1, 2**300)
-        assert abs(float(low) - math.log(q)) < 1e-12 * (1 + abs(math.log(q)))
+        truth = math.log(q.numerator) - math.log(q.denominator)
+        assert abs(float(low) - truth) < 1e-12 * (1 + abs(truth))
         # exp(-log) is the reciprocal.
         if q > 1:
-            least = F(checker.exp_minus(*high.as_integer_ratio(), False), one)
-            most = F(checker.exp_minus(*low.as_integer_ratio(), True), one)
+            least, most = checker.exponential(-high, False), checker.exponential(-low, True)
             assert least <= 1 / q <= most
             assert most - least < F(1, 2**300)
+
+
+def test_exp_and_log_contain_series_of_rationals(checker: Any) -> None:
+    """Against sums of rationals: those of exp(-q) alternate, those of log come from atanh."""
+    for q in (F(1, 3), F(1), F(7, 5), F(22, 7), F(9)):
+        parts = [(-q) ** k / math.factorial(k) for k in range(400)]
+        truth, more = sum(parts), abs(parts[-1])
+        low, high = (checker.exponential(-q, up) for up in (False, True))
+        assert low - more <= truth <= high + more
+        assert 0 < high - low < F(1, 2**300)
+        z = (q - 1) / (q + 1)
+        truth = 2 * sum(z**k / k for k in range(1, 2600, 2))
+        low, high = (checker.logarithm(q, up) for up in (False, True))
+        assert low - F(1, 2**320) <= truth <= high + F(1, 2**320)
 
 
 def test_functions_of_rows_of_intervals(checker: Any) -> None:
@@ -335,7 +352,8 @@ def test_directions_of_rows(checker: Any) -> None:
     nodes = [checker.read_node({"op": "variable", "size": 8}, 0, [])]
     norm = checker.read_node({"op": "norm2", "of": [0], "columns": 2}, 1, nodes)
     start = checker.exact([F(1)] * 4)
-    (slopes,) = norm.backward(start, [None], checker.Vec(entries, entries, 7))
+    rows = [entries[i : i + 2] for i in range(0, 8, 2)]
+    (slopes,) = norm.backward(start, [None], [checker.Vec(row, row, 7) for row in rows])
     found = ends(slopes)
     for (low, high), truth in zip(found, [F(3, 5), F(-4, 5)] * 2):
         assert low <= truth <= high
@@ -733,3 +751,21 @@ def test_as_a_script(checker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SystemExit) as end:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
     assert end.value.code == 2
+
+
+def test_a_number_that_is_no_float_is_printed(judge: Any) -> None:
+    """16^400 x, and its negative: the verdict stands, and the function follows."""
+    huge = "0x1" + "0" * 400
+    for sign in ("", "-"):
+        function = [{"op": "variable", "size": 1}, row(0, sign + huge)]
+        points = {"evidence__points": [["0"]], "evidence__weights": ["1"], "x": ["0"]}
+        assert judge(GOLDSTEIN, function=function, **points, claim__eps=huge) == 0
+        assert judge(GOLDSTEIN, function=function, **points, claim__eps=sign + "1") == 1
+
+
+#: Lines of code, without blanks, comments and docstrings. It may fall, not rise; 900 are the aim.
+CEILING = 1013
+
+
+def test_it_can_be_read_in_one_sitting(checker: Any) -> None:
+    assert len(lines_of_code(Path(checker.__file__))) <= CEILING

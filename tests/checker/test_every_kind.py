@@ -467,6 +467,35 @@ def test_supports_of_what_f_does_not_depend_on_are_not_asked_about() -> None:
     assert "longer than 1" in codes[1][1]
 
 
+@pytest.mark.parametrize("op", ["max", "norm2"])
+def test_a_substitute_does_not_lift_the_function_where_it_seems_not_to_matter(op: str) -> None:
+    """|x - 1| + relu(c - 100) has no minimum at 0, whatever weights are stated for c.
+
+    Of c = 2, the largest entry or the norm of constants, f does not depend: relu is 0 there. With a
+    weight of 1000 it does, and the minorant would be 900 too high.
+    """
+    pieces = {"breakpoints": ["0"], "pieces": [["0", "-1"], ["0", "1"]]}
+    one_row = {"op": "affine", "of": [0], "columns": 1, "width": 1}
+    constants = ["1", "2"] if op == "max" else ["0", "2"]
+    nodes = [
+        {"op": "variable", "size": 1},
+        {**one_row, "rows": [["1"]], "offset": ["-1"]},
+        {"op": "piecewise", "of": [1], **pieces},
+        {**one_row, "rows": [["0"], ["0"]], "offset": constants},
+        {"op": op, "of": [3], "columns": 2},
+        {"op": "piecewise", "of": [4], "breakpoints": ["100"], "pieces": [["0"], ["-100", "1"]]},
+        {"op": "add", "of": [2, 5]},
+    ]
+    flat = {"node": 2, "row": 0, "place": 0, "t": "0", "s": "0", "p": "0"}
+    claims = [
+        minimum(nodes, x, reach, supports=[flat, {"node": 4, "row": 0, "place": 1, "s": weight}])
+        for weight in ("1", "1000")
+        for x in (["0"], ["1"])
+        for reach in (None, "3")
+    ]
+    assert [code for code, _ in verdicts(claims)] == [1, 1, 0, 0, 1, 1, 1, 1]
+
+
 def test_a_sharp_kink_of_curved_arguments() -> None:
     """max(c x^2 + x, x^2 - x) on [-1, 1], from how sharply it rises at 0; v has c - 1 twice."""
     square = {"op": "piecewise", "of": [0], "breakpoints": [], "pieces": [["0", "0", "1"]]}
