@@ -14,8 +14,8 @@ import numpy as np
 from goldstein.calculus.atoms.base import Atom, Curve
 from goldstein.calculus.expression import Expression, Variable
 from goldstein.checker.arrays import Vector
-from goldstein.checker.minimum.spans import power
 from goldstein.checker.nodes import Piecewise
+from goldstein.checker.nodes import polynomial as power
 from goldstein.checker.rationals import fraction_upper
 from goldstein.numerics.directed import fraction_lower
 

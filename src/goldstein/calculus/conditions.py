@@ -26,7 +26,7 @@ from goldstein.calculus.operators import broadcast, common_shape
 from goldstein.checker import nodes
 from goldstein.checker.errors import Irrational
 from goldstein.checker.exact import Exact
-from goldstein.checker.minimum.spans import power
+from goldstein.checker.nodes import polynomial as power
 from goldstein.checker.rationals import nearest_float
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, NotCertifiableError
 from goldstein.numerics.streams import stream
