@@ -7,7 +7,6 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from decimal import Decimal, localcontext
 from fractions import Fraction
 from pathlib import Path
 
@@ -305,29 +304,9 @@ def test_repeated_squaring_ends(judge) -> None:
     assert judge(proof)[0] in (0, 1, 2)
 
 
-def test_enclosures_of_exp_log_and_roots(checker) -> None:
-    rng = np.random.default_rng(0)
-    one = Fraction(1, 1 << checker.Q)
-    references = [
-        (checker.exp_minus, lambda u: (-u).exp()),
-        (checker.log_of, lambda u: u.ln()),
-        (checker.root_of, lambda u: u.sqrt()),
-    ]
-    with localcontext() as context:
-        context.prec = 150
-        for size in 10.0 ** rng.uniform(-12, 2.8, 60):
-            q = Fraction(float(size))
-            number = Decimal(q.numerator) / Decimal(q.denominator)
-            for function, reference in references:
-                low, high = (function(*q.as_integer_ratio(), up) * one for up in (False, True))
-                truth, slack = Fraction(reference(number)), Fraction(1, 10**100)
-                assert low - slack <= truth <= high + slack
-                assert high - low <= Fraction(1, 2**330) * (1 + abs(truth)) * 2**10
-
-
 def test_checker_is_one_small_file_of_the_standard_library() -> None:
     text = CHECKER.read_text()
-    assert len(text.splitlines()) < 1350
+    assert len(text.splitlines()) < 1250
     names = set()
     for part in ast.walk(ast.parse(text)):
         if isinstance(part, ast.Import):
@@ -335,9 +314,7 @@ def test_checker_is_one_small_file_of_the_standard_library() -> None:
         elif isinstance(part, ast.ImportFrom):
             names.add((part.module or "").split(".")[0])
     assert names <= sys.stdlib_module_names
-    assert "float(" not in text.replace("{float(q):.9g}", "").replace(
-        "{float(q):.6g}", ""
-    )  # floats only to print
+    assert "float(" not in text.replace("{float(q):.{digits}g}", "")  # floats only to print
 
 
 def test_what_cannot_be_written_down_is_refused(tmp_path) -> None:

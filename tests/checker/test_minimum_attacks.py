@@ -13,7 +13,7 @@ import pytest
 
 import goldstein as gs
 import goldstein_check
-from goldstein.checker.minimum.curvature import Curvature, Pass, Region, Slopes, at_least
+from goldstein.checker.minimum.curvature import Curvature, Pass, Region, at_least
 from goldstein.checker.minimum.spans import Span
 from goldstein.checker.minimum.supports import Support
 from goldstein.checker.nodes import Norm2, Piecewise
@@ -82,11 +82,11 @@ def test_an_end_below_all_normal_numbers_is_kept() -> None:
 def test_products_that_underflow_do_not_raise_the_curvature(
     c: float, mid: float, rad: float
 ) -> None:
-    rows = Slopes(np.array([[mid, 0.0]]), np.array([[rad, 0.0]]))
+    rows = Span(np.array([[mid - rad, 0.0]]), np.array([[mid + rad, 0.0]]))
     one, two = Curvature(2), Curvature(2)
     one.add(np.array([c]), rows)
     two.add_product(Span(np.array([c])), rows, rows)
-    least = Fraction(c) * (Fraction(mid) + Fraction(rad)) ** 2
+    least = Fraction(c) * Fraction(mid + rad) ** 2
     assert Fraction(float(one.lower[0, 0])) <= least
     assert Fraction(float(two.lower[0, 0])) <= 2 * least
     if abs(c) == 0.1:  # another variable is not touched

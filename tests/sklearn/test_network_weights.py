@@ -54,9 +54,9 @@ def test_weight_is_repetition_and_zero_is_absence(kind: str) -> None:
     spoiled[w == 0] = 1e6  # what has no weight must not matter, whatever it is
     weighted = pickle.loads(pickle.dumps(net)).fit(spoiled, y, sample_weight=w)
     repeated = net.fit(X[rows], y[rows])
-    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-6)
     # Sums in another order differ in their last bits, which grow along the search; what is proved
-    # of its end is known up to delta.
+    # of its end is known up to delta, and f hardly changes faster than by eps there.
+    assert weighted.objective_ == pytest.approx(repeated.objective_, abs=0.1 * net.eps * net.delta)
     assert weighted.parameters_ == pytest.approx(repeated.parameters_, abs=0.1 * net.delta)
     assert weighted.certificate_.verify(weighted.objective(spoiled, y, w)).ok
     assert weighted.certificate_.verify(repeated.objective(X[rows], y[rows])).ok

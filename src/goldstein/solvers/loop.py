@@ -22,6 +22,7 @@ from goldstein.errors import (
     OutOfTime,
     WrongGradientError,
 )
+from goldstein.numerics.ball import smallest_delta
 from goldstein.oracles import CountedOracle
 from goldstein.result import History, Status
 from goldstein.solvers.ask_tell import Answers
@@ -142,6 +143,8 @@ def run(
         raise
     finally:
         oracle.deadline, oracle.answers = math.inf, None
+    if status is Status.STALLED and request.delta < smallest_delta(end.state.x):
+        status = Status.BALL_TOO_SMALL  # far out nothing moves any more
     end.status = status
     if continuation is not None and continuation.held is not None and status in _CUT_SHORT:
         end.certificate, end.status = continuation.answer(end.state), Status.VERIFIED

@@ -265,6 +265,11 @@ class Differences:
             if verdict is not False:
                 return False
             slopes.append(slope)
+        # Across a kink gradients change with the values: they do say so.
+        ends = (self._gradient(self.box.reflect(z + part * v)) for part in (0.25, -0.25))
+        missed = 0.25 * abs(slopes[0]) * float(np.linalg.norm(v))
+        if any(h is not None and abs(float((h - g) @ v)) >= missed for h in ends):
+            return False
         return 0.25 <= slopes[0] / slopes[1] <= 4.0
 
     def _finest(self, y: Vector, g: Vector, along: Mask | None = None) -> float:
