@@ -305,6 +305,15 @@ def test_exp_and_log_contain_series_of_rationals(checker: Any) -> None:
         assert low - F(1, 2**320) <= truth <= high + F(1, 2**320)
 
 
+def test_curvature_of_slopes_that_are_only_enclosed(checker: Any) -> None:
+    """-g^2 for g in [1, 2] is as low as -4; of g^2 nothing is known but that it is positive."""
+    for c, least in ((F(-1), F(-4)), (F(1), F(0))):
+        total = checker.Curvature(1)
+        total.outer(c, {0: checker.Span(F(1), F(2))})
+        assert total.rows[0][0] <= least
+        assert not total.at_least(least + F(1, 10))
+
+
 def test_functions_of_rows_of_intervals(checker: Any) -> None:
     """Whatever the numbers are, values and slopes are inside; ends of one variable are attained."""
 

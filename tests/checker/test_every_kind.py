@@ -404,6 +404,18 @@ def test_minima_that_are_none_are_refused_by_the_check_that_names_it() -> None:
         assert word in said
 
 
+def test_supports_are_of_their_kind_and_come_once() -> None:
+    """Of pieces with a place of contact, of rows without one."""
+    row = {key: value for key, value in flat(1).items() if key in ("node", "row", "place", "s")}
+    wrong = [
+        minimum(MODULUS, ["0"], "5", supports=[row]),
+        minimum(MODULUS, ["0"], "5", supports=[flat(1), flat(1)]),
+        minimum(TWICE, ["0"], None, supports=[{**HALVES[0], "t": "0", "p": "0"}, *HALVES[1:]]),
+        minimum(TWICE, ["0"], None, supports=[*HALVES, HALVES[0]]),
+    ]
+    assert [code for code, _ in verdicts(wrong)] == [2] * 4
+
+
 def test_no_lower_point_is_found_where_a_minimum_is_proved(tmp_path: Path) -> None:
     files = [file for seed in range(9000, 9070) for file in minimum_files.files(seed, tmp_path)]
     found = verdicts([json.loads(file.text) for file in files])
