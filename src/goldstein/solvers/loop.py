@@ -109,7 +109,8 @@ def run(
     """
     # Not even the start has been evaluated.
     end = Outcome(State(x=x0.copy(), fx=np.nan), Status.STALLED, None, History(), 0)
-    watch = _Watch(oracle, end, judge, adapt_callback(callback), progress, suspect, continuation)
+    notify, delta = adapt_callback(callback), request.delta
+    watch = _Watch(oracle, end, judge, notify, progress, suspect, continuation, delta)
     watch.deadline = math.inf if max_time is None else watch.begin + max_time
     watchers = watch.watchers()
     status: Status | None = None
@@ -143,8 +144,6 @@ def run(
         raise
     finally:
         oracle.deadline, oracle.answers = math.inf, None
-    if status is Status.STALLED and request.delta < smallest_delta(end.state.x):
-        status = Status.BALL_TOO_SMALL  # far out nothing moves any more
     end.status = status
     if continuation is not None and continuation.held is not None and status in _CUT_SHORT:
         end.certificate, end.status = continuation.answer(end.state), Status.VERIFIED
@@ -165,6 +164,7 @@ class _Watch:
     progress: Told | None
     suspect: Callable[[State], None] | None
     continuation: Continuation | None
+    delta: float
     deadline: float = math.inf
     begin: float = field(default_factory=time.perf_counter)
     calls: int = 0
@@ -176,7 +176,7 @@ class _Watch:
         self.due = _NO_DESCENT + 2 * min(self.end.state.x.size, 100)
         chosen: list[Watcher] = [self.course, self.judged]
         chosen += [self.continuation.watch] if self.continuation is not None else []
-        chosen += [lambda state: state.status, self.idles]
+        chosen += [self.gives_up]
         chosen += [self.doubts] if self.suspect is not None else []
         return [*chosen, self.clock]
 
@@ -209,11 +209,14 @@ class _Watch:
         self.end.certificate = certificate
         return Status.VERIFIED
 
-    def idles(self, state: State) -> Status | None:
-        """Has the solver stopped asking?"""
+    def gives_up(self, state: State) -> Status | None:
+        """Has the solver ended, or stopped asking?"""
         before, self.calls = self.calls, self.oracle.calls
         self.idle = self.idle + 1 if self.calls == before else 0
-        return Status.STALLED if self.idle >= IDLE_LIMIT else None
+        if state.status is not Status.STALLED and self.idle < IDLE_LIMIT:
+            return state.status
+        # Far out, where nothing moves any more, the ball is to blame.
+        return Status.BALL_TOO_SMALL if self.delta < smallest_delta(state.x) else Status.STALLED
 
     def doubts(self, state: State) -> None:
         """Where f does not fall, and now and then in long runs: is the function to blame?"""

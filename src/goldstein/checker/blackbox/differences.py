@@ -296,13 +296,14 @@ class Differences:
         contradict it; or None.
 
         Two steps that miss by the same slope show a mistake; a kink or curvature changes with them,
-        and noise gets smaller. One loose look alone may be luck: (x + 1e9) - 1e9 is a staircase,
-        and where a step is about a multiple of its own the values follow the gradient.
+        and noise gets smaller. One look that is loose, or for a claim about a level place, may be
+        luck: (x + 1e9) - 1e9 is a staircase, and where a step is about a multiple of its own the
+        values follow the gradient.
         """
         v, constant = self._direction(along), along is not None
         verdict, slope, blur = self._miss(y, g, step * v, constant)
         sharp = blur * USUAL / ROUNDING * np.linalg.norm(v) <= TIGHT * (np.abs(g) @ np.abs(v))
-        if verdict and (sharp or self._again(y, g, step, along)):
+        if verdict and ((sharp and not constant) or self._again(y, g, step, along)):
             return True, step if sharp else step / RESOLVED
         accuses = 8.0 * step <= LONGEST * self.delta
         step = min(TWICE * step, LONGEST * self.delta if accuses else self._coarsest)
