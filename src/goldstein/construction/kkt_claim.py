@@ -25,7 +25,7 @@ from goldstein.checker.constrained.box import best_normal
 from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.checker.sampled import Problem as Checked
 from goldstein.checker.sampled import Rows
-from goldstein.construction.goldstein_claim import MARGIN, ROOM, UNSEEN, drift, scale_of
+from goldstein.construction.goldstein_claim import MARGIN, ROOM, ROOMY, UNSEEN, drift, scale_of
 from goldstein.errors import ContradictedError, KinkError, OutOfCalls
 from goldstein.numerics.ball import inner_radius, uniform_in_ball
 from goldstein.numerics.cone import conic_point, narrow
@@ -39,6 +39,10 @@ SPARE = 0.9
 
 #: Pairs of points beside x that are looked at: more than a check will.
 CENTRE_PAIRS = 6
+
+#: Nothing finer is stated than this part of what was asked for: it may not hold under another
+#: rounding of f.
+FINEST = 2.0**-10
 
 #: One looks this much farther than what f was found to resolve: a check may find a coarser step.
 FARTHER = 16.0
@@ -422,4 +426,6 @@ def state_kkt(
                 around.ask(y)
         except OutOfCalls:
             break
+    if best is not None and best.eps <= eps:  # no more than was asked for has to survive
+        best = replace(best, eps=min(eps, max(ROOMY * best.eps, FINEST * eps)), digest="")
     return best
