@@ -37,8 +37,8 @@ from goldstein.checker.nodes import Max, Node, Piecewise, Smooth, Variable
 from goldstein.errors import OutOfCalls
 from goldstein.oracles import CountedOracle, Oracle
 
-#: So many integers make a program that is solved in a second or so.
-MOST_INTEGERS = 240
+#: So many integers make a program that is solved in a second or so; one with 200 took six.
+MOST_INTEGERS = 150
 
 #: A program is solved up to this part of its value, or given up after so many branches: no clock,
 #: or a seed would not give the same run again.
