@@ -167,6 +167,10 @@ MANY_CALLS = 100
 #: How much shorter a vector is looked for after a claim that came out too large.
 CLOSER = 4.0
 
+#: One looks this much farther than what f was found to resolve, where that is within this part of
+#: the ball: a check may find a coarser step.
+COARSER, WIDEST = 32.0, 2.0**-8
+
 #: How much smaller a ball is tried where values do not resolve this one.
 SMALLER = 64.0
 
@@ -269,7 +273,8 @@ class Cold:
             # What is proved of a smaller ball is true of this one, and f may be smooth there.
             self._target, self._refused = replace(self._target, delta=delta / SMALLER), unresolved
             return False
-        built.place.resolution = self._resolution
+        fine = COARSER * float(np.max(self._resolution)) <= WIDEST * delta
+        built.place.resolution = (COARSER if fine else 1.0) * self._resolution
         return True
 
     def _goes_on(self, built: Construction) -> bool:

@@ -66,9 +66,8 @@ UNITS = 16.0
 #: How often points next to kinks are replaced.
 ATTEMPTS = 4
 
-#: A check may find f to be coarser than whoever states the claim: by this factor, within this part
-#: of the ball.
-MORE, WIDEST = 32.0, 2.0**-8
+#: A check may find f to be coarser than whoever states the claim: by this factor.
+MORE = 2.0
 
 #: Beside so few points one look comes first in many variables, too: where it changes nothing, it is
 #: all that is needed.
@@ -164,13 +163,6 @@ class Construction:
     def radii(self) -> Matrix:
         """How far a check displaces the points, entry by entry."""
         return perturbation(self.points, self.delta, self.place.resolution)
-
-    @property
-    def _wide(self) -> Neighbourhood:
-        """The ball as a check may see it."""
-        found = self.place.resolution
-        coarse = np.maximum(found, np.minimum(MORE * found, WIDEST * self.delta))
-        return Neighbourhood(self.x, self.delta, self.place.box, coarse)
 
     def best(self, weights: Vector | None = None) -> tuple[float, Vector]:
         """Return a bound of the shortest vector of all gradients, and its weights (or these)."""
@@ -320,14 +312,12 @@ class Construction:
 
         Of two opposite places one is beyond a kink that is nearer than they are.
         """
-        wide = self._wide
-        most = float(perturbation(self.x, self.delta, wide.resolution).max())
-        far = min(max(LEAST, FARTHEST * self.delta / most), RADII)
+        far = min(max(LEAST, FARTHEST * self.delta / self._width), RADII)
         signs = (1.0, -1.0) if self._width > FINE * self.delta else (1.0,)
         places = np.empty((len(names) * len(signs), self.x.size))
         for k, j in enumerate(names):
             y = self.points[j]
-            step = wide.perturbed(self.rng, y, far) - y
+            step = self.place.perturbed(self.rng, y, far) - y
             for row, sign in enumerate(signs, len(signs) * k):
                 places[row] = self.place.inside(y + sign * step)
         answers = list(self.oracle.gradients_at(places)) if names else []
@@ -371,8 +361,9 @@ class Construction:
 
     def _resampled(self, rows: Indices, weights: Vector, goal: float) -> float:
         """Return the bound that a check finds at perturbed points, with better weights there."""
+        wide = Neighbourhood(self.x, self.delta, self.place.box, MORE * self.place.resolution)
         return resample(
-            lambda _, y: self.oracle.gradient(y), self._wide, self._taken(rows)[0],
+            lambda _, y: self.oracle.gradient(y), wide, self._taken(rows)[0],
             np.zeros(rows.size, dtype=np.intp), weights,
             lambda some, _, known: best_bound(some, known, self._deadline), goal,
             int(self.rng.integers(2**32)), DRAWS,

@@ -52,6 +52,9 @@ _CUT_SHORT = (
 #: Calls (and two per variable) without a fall of f before something must be wrong.
 _NO_DESCENT = 30
 
+#: A search that has gone so far without an end has none.
+FAR = 2.0**40
+
 #: From here on, whenever the calls have doubled, the function is looked at whatever f does.
 LONG = 1000
 
@@ -216,7 +219,8 @@ class _Watch:
         if state.status is not Status.STALLED and self.idle < IDLE_LIMIT:
             return state.status
         # Far out, where nothing moves any more, the ball is to blame.
-        return Status.BALL_TOO_SMALL if self.delta < smallest_delta(state.x) else Status.STALLED
+        far = np.abs(state.x).max() >= FAR and self.delta < smallest_delta(state.x)
+        return Status.BALL_TOO_SMALL if far else Status.STALLED
 
     def doubts(self, state: State) -> None:
         """Where f does not fall, and now and then in long runs: is the function to blame?"""

@@ -78,6 +78,8 @@ class Differences:
         self._size: float | None = getattr(f, "size", None)
         #: Whether values that say something did not agree; and whether some did wherever needed.
         self._clear, self.clear = False, True
+        # Whether a claim rests on gradients that are 0.
+        self._level = False
 
     def resolution(
         self, known: Sequence[tuple[Vector, Vector]], coarsest: float = COARSEST, many: int = MANY
@@ -109,6 +111,7 @@ class Differences:
         free = self.box.lower < self.box.upper
         sizes = np.where(free, np.abs([g for _, g in known]).max(axis=0), 0.0)
         rows = [(y, g) for y, g in known if g[free].any()]
+        self._level = not rows
         step = max([SHORTEST * self.delta, *(self._resolved(y, g) for y, g in rows[:HEAVY])])
         for y, g in rows[HEAVY:many]:
             if self._agree(y, g, self._finest(y, g))[0] is False:
@@ -303,7 +306,7 @@ class Differences:
         v, constant = self._direction(along), along is not None
         verdict, slope, blur = self._miss(y, g, step * v, constant)
         sharp = blur * USUAL / ROUNDING * np.linalg.norm(v) <= TIGHT * (np.abs(g) @ np.abs(v))
-        if verdict and ((sharp and not constant) or self._again(y, g, step, along)):
+        if verdict and ((sharp and not self._level) or self._again(y, g, step, along)):
             return True, step if sharp else step / RESOLVED
         accuses = 8.0 * step <= LONGEST * self.delta
         step = min(TWICE * step, LONGEST * self.delta if accuses else self._coarsest)
