@@ -356,7 +356,9 @@ class Construction:
             near = max(near, self._resampled(rows, weights, goal))
             if near > goal:
                 break
-        stated = up((1.0 + CURVED) * near + MARGIN * (near - bound) + slack)
+        known = self._neighbours.items()
+        bent = any(some is not None and (some != self.gradients[j]).any() for j, some in known)
+        stated = up(near + MARGIN * (near - bound) + slack + CURVED * near * bent)
         return min(stated, enough) if near + slack <= SPARE * enough else stated
 
     def _resampled(self, rows: Indices, weights: Vector, goal: float) -> float:
