@@ -2,10 +2,10 @@
 A portfolio with the smallest drawdown
 ======================================
 
-The drawdown is how far a portfolio has fallen below the highest it ever was; investors leave when it
-is large. The largest drawdown in three years is a maximum over all pairs of days, a peak and a later
-trough: a convex function with a kink wherever two pairs are equally bad. Shares are not negative,
-none exceeds 40 %, they add up to one and must earn enough.
+The drawdown is how far a portfolio has fallen below the highest it ever was; investors leave when
+it is large. The largest drawdown in three years is a maximum over all pairs of days, a peak and a
+later trough: a convex function with a kink wherever two pairs are equally bad. Shares are not
+negative, none exceeds 40 %, they add up to one and must earn enough.
 """
 
 import matplotlib.pyplot as plt

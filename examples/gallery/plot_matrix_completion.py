@@ -2,9 +2,9 @@
 Matrix completion: a picture of which half is missing
 =====================================================
 
-Half of the entries of a matrix are known, and the matrix is nearly of low rank, as tables of ratings
-and pictures are. The nuclear norm, the sum of the singular values, prefers low rank; at the answer
-most singular values are 0, where it has kinks.
+Half of the entries of a matrix are known, and the matrix is nearly of low rank, as tables of
+ratings and pictures are. The nuclear norm, the sum of the singular values, prefers low rank; at the
+answer half of the singular values are 0, where it has kinks.
 """
 
 import matplotlib.pyplot as plt
@@ -48,9 +48,9 @@ for name, picture in (("the mean", start), ("the answer", found)):
     )
 
 # %%
-# The function is convex, so the certificate says how much better any other matrix can be: by ``eps``
-# times its distance, and by what the gradients within ``delta`` hide. A matrix that is better is not
-# far, for its nuclear norm is at most ``res.fun / weight``.
+# The function is convex, so the certificate says how much better any other matrix can be: by
+# ``eps`` times its distance, and by what gradients within ``delta`` hide. A matrix that is better is
+# not far, for its nuclear norm is at most ``res.fun / weight``.
 
 eps, delta = res.certificate.eps, res.certificate.delta
 farthest = np.linalg.norm(res.x) + res.fun / weight

@@ -47,9 +47,9 @@ print(f"mean error under them: {np.abs(L - clean)[scribbled].mean():.3f}, was", 
 print(f"{np.abs(M - clean)[scribbled].mean():.3f}")
 
 # %%
-# The function is convex, so the certificate says how much better any other L can be: by ``eps`` times
-# its distance, and by what the gradients within ``delta`` hide. An L that is better is not far, for
-# its nuclear norm is at most ``res.fun / weight``.
+# The function is convex, so the certificate says how much better any other L can be: by ``eps``
+# times its distance, and by what gradients within ``delta`` hide. An L that is better is not far,
+# for its nuclear norm is at most ``res.fun / weight``.
 
 eps, delta = res.certificate.eps, res.certificate.delta
 farthest = np.linalg.norm(res.x) + res.fun / weight
