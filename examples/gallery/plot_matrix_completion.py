@@ -49,13 +49,13 @@ for name, picture in (("the mean", start), ("the answer", found)):
 
 # %%
 # The function is convex, so the certificate says how much better any other matrix can be: by
-# ``eps`` times its distance, and by what gradients within ``delta`` hide. A matrix that is better is
-# not far, for its nuclear norm is at most ``res.fun / weight``.
+# ``eps`` times its distance, and by what gradients within ``delta`` hide. A matrix that is better
+# is not far, for its nuclear norm is at most ``res.fun / weight``.
 
 eps, delta = res.certificate.eps, res.certificate.delta
 farthest = np.linalg.norm(res.x) + res.fun / weight
 gap = eps * (farthest + delta) + delta**2 / 2
-print(f"of {res.fun:.2f}, no matrix is better by 0.01:", bool(gap < 0.01))
+print(f"of {res.fun:.2f}, no matrix is better by 0.01:", gap < 0.01)
 
 # %%
 

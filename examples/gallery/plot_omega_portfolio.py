@@ -3,8 +3,8 @@ The portfolio with the best omega ratio
 =======================================
 
 The omega ratio divides what a portfolio gains above a threshold by what it loses below it, in the
-mean of all days. It is a quotient of two sums of kinks, hence neither concave nor smooth. Written
-as an expression it is known exactly, so that its stationarity can be proved in rational arithmetic.
+mean of all days. It is a quotient of two sums of kinks, neither concave nor smooth. Written as an
+expression it is known exactly, so that its stationarity can be proved in rational arithmetic.
 """
 
 import matplotlib.pyplot as plt
@@ -47,7 +47,7 @@ best = gs.minimize(shortfall, res.x, eps=1e-6, delta=1e-6, stationarity="minimum
 proof = best.certificate
 print(proof.summary())
 print("verified:", proof.verify(shortfall, **limits).ok)
-print(f"no portfolio has an omega of {ratio:.6f}:", bool(best.fun - proof.gap > 0))
+print(f"no portfolio has an omega of {ratio:.6f}:", best.fun - proof.gap > 0)
 
 # %%
 # Omega is a quotient of two areas beside the distribution function.

@@ -36,7 +36,7 @@ def grad(L):
 # The nuclear norm is given as a term of its own, so that singular values which vanish are 0.
 
 term = gs.prox.nuclear(weight, shape)
-res = gs.minimize(f, np.zeros(M.size), grad, plus=term, eps=1e-3, delta=1e-3, rng=0)
+res = gs.minimize(f, np.zeros(M.size), grad, plus=term, eps=1e-4, delta=1e-3, rng=0)
 print(res)
 print("verified:", res.certificate.verify(f, grad, plus=term).ok)
 
@@ -54,7 +54,7 @@ print(f"{np.abs(M - clean)[scribbled].mean():.3f}")
 eps, delta = res.certificate.eps, res.certificate.delta
 farthest = np.linalg.norm(res.x) + res.fun / weight
 gap = eps * (farthest + delta) + delta**2 / 2
-print(f"of {res.fun:.2f}, no L is better by 0.01:", bool(gap < 0.01))
+print(f"of {res.fun:.2f}, no L is better by 0.01:", gap < 0.01)
 
 # %%
 
