@@ -247,11 +247,11 @@ class MinimumCertificate(PivotClaim):
 
     def _tree(self) -> list[dict[str, Any]]:
         """Return the cases as a proof file has them."""
-        arrays = self.case_points, self.case_slopes, self.case_splits
-        if any(rows is None for rows in arrays):
+        points, lines, splits = self.case_points, self.case_slopes, self.case_splits
+        if points is None or lines is None or splits is None:
             raise InputError("a bound of f everywhere is shown by cases, and there are none.")
         tree = []
-        for point, slopes, (entry, t) in zip(*arrays):
+        for point, slopes, (entry, t) in zip(points, lines, splits):
             parts = {-1: 0, -2: 1}.get(entry, 2)
             case = {"point": point, "slopes": slopes, "parts": parts}
             tree.append(case | ({"entry": int(entry), "t": t} if parts == 2 else {}))
