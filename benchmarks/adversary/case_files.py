@@ -383,7 +383,9 @@ def _numbers(name: str) -> Forger:
     def forge(rng: random.Random, document: Document, tree: list[Document]) -> None:
         case = rng.choice(tree)
         row = case[name]
-        if not row or rng.random() < 0.1:
+        if not row or not isinstance(row, list):
+            case[name] = rng.choice([["0"], [], None, "0"])
+        elif rng.random() < 0.1:
             case[name] = rng.choice([[*row, "0"], row[1:], None, "0"])
         else:
             k = rng.randrange(len(row))

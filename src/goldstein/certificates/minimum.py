@@ -212,8 +212,9 @@ class MinimumCertificate(PivotClaim):
         """
         if self.curvature is not None:
             raise InputTypeError(
-                "a proof file holds a function by its structure, and this claim is about a black "
-                "box of declared curvature. Hand over what certificate.save(...) writes."
+                "a proof file holds what follows from a formula, and this claim rests on a curvature "
+                "that was declared and on the answers of the function. Hand over what "
+                "certificate.save(...) writes; certificate.verify(...) asks the function again."
             )
         if self.penalties is not None:
             raise InputTypeError(
