@@ -4,10 +4,10 @@ Random files of every kind, honest and forged (`adversary.proof_files`, `limit_f
 `minimum_files`, `case_files`), their numbers rounded to float64 where they are none, are put to the
 library's kernel, to `goldstein-check` and to the script of `check.html`. The two that read files
 must agree. The kernel computes with intervals of float64 numbers: it may refuse what the others
-prove, and is counted. Where it proves an exact claim that they refuse, the evidence must be known to support it
-(tied rows that are one affine function), or a separation of constraints was missing, which a file
-states and the kernel finds. Goldstein and plus claims it checks as those of black boxes, with room
-for rounding.
+prove, and is counted. Where it proves an exact claim that they refuse, the evidence must be known
+to support it (tied rows that are one affine function), or a separation of constraints was missing,
+which a file states and the kernel finds. Goldstein and plus claims it checks as those of black
+boxes, with room for rounding.
 
     python -m benchmarks.three_checkers --seeds 200
 """

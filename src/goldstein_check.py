@@ -490,10 +490,13 @@ def value_in(p, t):
     return Fraction(total * t.denominator, v.den * power)
 def over_pieces(node, rows, u, closed=False):
     """Enclose polynomials, one per piece, on the parts of an interval that have more than a point."""
+    return union(poly_range(p, part) for p, part in in_pieces(node, rows, u)
+                 if part[0] < part[1] or closed or u[0] == u[1])
+def in_pieces(node, rows, u):
+    """Return what belongs to every piece that an interval meets, with the part of it there."""
     ends = itertools.pairwise([-INF, *node.ends, INF])
     parts = [(p, u & Span(*end)) for p, end in zip(rows, ends)]
-    return union(poly_range(p, part) for p, part in parts
-                 if part[0] < part[1] or (part[0] == part[1] and (closed or u[0] == u[1])))
+    return [(p, part) for p, part in parts if part[0] <= part[1]]
 DIGITS = {up: decimal.Context(130, way, -10**9, 10**9)
           for up, way in ((False, decimal.ROUND_FLOOR), (True, decimal.ROUND_CEILING))}
 def decimal_bound(name, q, up):
@@ -743,9 +746,7 @@ class Line(Held):
             a, b, c, *_ = [self.side * q for q in [row[0], row[1] - s, *row[2:], ZERO]]
             if c <= 0: return poly_range([a, b, c], part)[0]
             return value_in([a, b, c], min(max(-b / (2 * c), part[0]), part[1]))
-        ends = itertools.pairwise([-INF, *node.ends, INF])
-        parts = [(row, u & Span(*end)) for row, end in zip(node.tables[0], ends)]
-        low = min(least(row, part) for row, part in parts if part[0] <= part[1])
+        low = min(least(row, part) for row, part in in_pieces(node, node.tables[0], u))
         refuse(not finite(low), "a line is not below its kink: a range is infinite")
         self.parts, self.base = {i: (ZERO, s, ZERO)}, point(self.side * low)
 
@@ -799,12 +800,10 @@ def check_cases(claim, nodes):
     closed; or z with f(z) < goal are in a ball around y, which makes the ranges smaller. These are
     looked at again, or split: u <= t, or u >= t. In the beginning ranges are infinite."""
     held, growth, one, last = claim["lines"], claim["cases"]["growth"], [point(ONE)], len(nodes) - 1
-    above = set()
     for k, node in enumerate(nodes):
         if k in held: right = nodes[node.of[0]].affine and not any(any(p[3:]) for p in node.tables[0])
-        else: right = not above & set(node.of) or node.op in ("affine", "add")
+        else: right = node.op in ("affine", "add") or not any(nodes[a].kinked for a in node.of)
         refuse(not right, f"cases have no rule for node {k}")
-        if k in held or above & set(node.of): above.add(k)
     run = Pass(nodes, [ZERO] * nodes[0].size, INF, held, only=True)
     refuse(growth <= 0 or not run.backward(last, one)[0].at_least(growth),
            f"what is left without kinks is not proved to have a curvature of {show(growth)}")
@@ -863,8 +862,8 @@ def check_minimum(claim, nodes):
     if by_cases: check_cases(claim, nodes)
     kind = "a unique" if unique else "a strict" if strict else "a"
     where = "global minimum" if everywhere else f"minimum on a ball of radius {show(radius)}"
-    said = f"x is {kind} {where} up to a gap of {show(claim['gap'])} for the function in this file, of {len(x)} variables"
-    return said + (f", and f is nowhere lower by more than {show(whole)}" if by_cases else "")
+    more = f", and f is nowhere lower by more than {show(whole)}" if by_cases else ""
+    return f"x is {kind} {where} up to a gap of {show(claim['gap'])} for the function in this file, of {len(x)} variables{more}"
 
 STATIONARY = {"near": "near stationary", "goldstein": "goldstein stationary",
               "near-kkt": "near KKT", "plus": "stationary with its term"}
@@ -1036,6 +1035,7 @@ def read_node(data, k, nodes):
     node.size //= node.columns
     if op == "piecewise": read_pieces(node, data)
     if op == "affine": read_matrix(node, data)
+    node.kinked = any(node.bends) or any(nodes[a].kinked for a in node.of)
     return node
 def read_pieces(node, data):
     breakpoints, rows = numbers(data["breakpoints"]), [numbers(p) for p in data["pieces"]]
@@ -1144,14 +1144,13 @@ def read_cases(claim, nodes):
                       if any(node.bends)}
     size = sum(map(len, claim["lines"].values()))
     def slopes(values, d): return numbers(values, size)
-    def entry(value, d): return indices([value], size)[0]
     def case(data, d):
         (parts,) = indices([data["parts"]], 3)
-        split = {"entry": entry, "t": number} if parts == 2 else {}
+        split = {"entry": plain, "t": number} if parts == 2 else {}
         found = record(data, {"point": numbers, "slopes": slopes, "parts": plain} | split, d)
-        t = found.get("t")
-        found["sides"] = [Span(t, INF), Span(-INF, t)] if split else [Span(-INF, INF)] * parts
-        return found
+        if not split: return found | {"sides": [Span(-INF, INF)] * parts}
+        indices([found["entry"]], size)
+        return found | {"sides": [Span(found["t"], INF), Span(-INF, found["t"])]}
     fields = {"growth": number, "tree": many(case)}
     claim["cases"] = record(claim["cases"], fields, nodes[0].size)
 def read_supports(claim, nodes):

@@ -175,6 +175,7 @@ def with_function(*nodes: Any, slopes: int) -> Any:
 
 def test_only_sums_of_kinks_of_affine_functions() -> None:
     weigh = {"op": "affine", "columns": 1, "width": 1}
+    minus = {**weigh, "of": [2], "rows": [["-1"]]}
     cubic = {
         "op": "piecewise",
         "of": [0],
@@ -187,8 +188,7 @@ def test_only_sums_of_kinks_of_affine_functions() -> None:
         with_function({"op": "norm2", "of": [0], "columns": 1}, slopes=0),
         with_function({"op": "logsumexp", "of": [0], "columns": 1}, slopes=0),
         # a convex rest may have kinks, a concave one may not
-        with_function({"op": "norm2", "of": [0], "columns": 1}, {**weigh, "of": [2], "rows": [["-1"]]},
-                      slopes=0),
+        with_function({"op": "norm2", "of": [0], "columns": 1}, minus, slopes=0),
         with_function({**MODULUS, "of": [1]}, slopes=1),
         with_function(cubic, slopes=1),
         with_function({**MODULUS, "of": [0]}, {"op": "multiply", "of": [2, 2]}, slopes=1),
@@ -235,7 +235,7 @@ def test_lines_are_on_the_right_side() -> None:
     assert refused > 20
 
 
-# --- a search for claims that are too good ---------------------------------------------------------
+# --- a search for claims that are too good --------------------------------------------------------
 
 
 def test_no_tree_shows_more_than_there_is() -> None:
@@ -285,7 +285,7 @@ def test_random_trees_and_forgeries(tmp_path: Path) -> None:
     assert sum(code == 0 for code, _ in found) > 20
 
 
-# --- what the library exports ----------------------------------------------------------------------
+# --- what the library exports ---------------------------------------------------------------------
 
 
 def ramps(n: int, d: int, seed: int) -> Any:

@@ -212,8 +212,8 @@ class MinimumCertificate(PivotClaim):
         """
         if self.curvature is not None:
             raise InputTypeError(
-                "a proof file holds what follows from a formula, and this claim rests on a curvature "
-                "that was declared and on the answers of the function. Hand over what "
+                "a proof file holds what follows from a formula, and this claim rests on a "
+                "curvature that was declared and on the answers of the function. Hand over what "
                 "certificate.save(...) writes; certificate.verify(...) asks the function again."
             )
         if self.penalties is not None:
