@@ -267,7 +267,9 @@ def _check_cases(found: Verification, claim: Claim) -> None:
         cases.require(cert.case_growth)
         goal = point_at(claim.program, cert.x).between()[1] - Fraction(cert.global_gap)
         fits = cert.case_points.shape[1] == cert.x.size and cert.case_slopes.shape[1] == cases.size
-        found.add("cases", *(cases.all_closed(*arrays, goal) if fits else (False, "wrong sizes")))
+        fits = fits and bool(np.isfinite(cert.case_slopes).all())
+        wrong = False, "wrong sizes, or a slope is not finite"
+        found.add("cases", *(cases.all_closed(*arrays, goal) if fits else wrong))
     except GoldsteinError as failure:
         found.add("cases", False, str(failure))
 
