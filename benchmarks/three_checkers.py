@@ -163,7 +163,10 @@ def _tree(cases: Document | None, dim: int) -> dict[str, Any]:
         tree = cases["tree"]
         for case in tree:
             more = {"entry", "t"} if case["parts"] == 2 else set()
+            lists = all(isinstance(case[name], list) for name in ("point", "slopes"))
             if set(case) != {"point", "slopes", "parts"} | more or type(case["parts"]) is not int:
+                raise NotWritten
+            if not lists:
                 raise NotWritten
         splits = [
             (case["entry"], float(floats([case["t"]])[0])) if case["parts"] == 2
