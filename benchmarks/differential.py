@@ -38,10 +38,10 @@ from tests.atoms import ELEMENTWISE
 import goldstein as gs
 from goldstein.calculus import Expression
 from goldstein.calculus.atoms import row_max
-from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
+from goldstein.calculus.atoms.piecewise import Elementwise, PiecewisePolynomial
 from goldstein.certificates import GoldsteinCertificate, NearCertificate
 from goldstein.checker import nodes
-from goldstein.checker.enclosed.smooth import FUNCTIONS
+from goldstein.checker.enclosed.arrays import FUNCTIONS
 from goldstein.checker.sides import Program
 from goldstein.errors import GoldsteinError, KinkError
 
