@@ -130,6 +130,8 @@ def synthesise(
     stable = [found for point in points if (found := stabilised(norm, point, seed)) is not None]
     found_from = (searched(norm, start, largest, asked) for start in stable)
     runs = [run for run in found_from if run is not None]
+    if stable and not runs:
+        raise InputError("every search ended next to instability; give x0, or a smaller delta.")
     if not runs:
         raise InputError(
             f"no stabilising feedback was found from {starts} starts; raise `starts` or `order`, "
