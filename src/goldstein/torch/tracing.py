@@ -25,6 +25,8 @@ _MOVERS = frozenset({
     "split", "index_select", "gather", "constant_pad_nd", "tril", "triu", "movedim", "flatten",
 })  # fmt: skip
 
+_ELSE = "Use goldstein.torch.oracle(fn, params) instead."
+
 
 def trace(fn: Callable[..., Any], params: Any) -> Expression:
     """Return the expression that a PyTorch function computes, of the numbers of `params` in order.
@@ -49,7 +51,14 @@ def trace(fn: Callable[..., Any], params: Any) -> Expression:
     call, tensors = _called(fn, params)
     leaves = [t.detach().double().cpu() for t in tensors]
     flat = flatten(leaves)
-    graph = make_fx(call, tracing_mode="real")(*leaves).graph
+    try:
+        graph = make_fx(call, tracing_mode="real")(*leaves).graph
+    except RuntimeError as failure:
+        if "tracing tensor" not in str(failure):
+            raise
+        raise TraceError(
+            f"fn decides by values: `if`, `float` or `item` of a tensor. {_ELSE}"
+        ) from failure
     variable = Variable(flat.size)
     ends = np.cumsum([0, *(t.numel() for t in leaves)])
     shared, known = Sharing(), dict[Any, Any]()
@@ -110,13 +119,14 @@ def _step(node: Any, read: Callable[[Any], Any]) -> Any:
         found = node.target(*plain, **named)
         return tuple(map(_numbers, found)) if isinstance(found, tuple | list) else _numbers(found)
     try:
-        if name in _MOVERS:
+        chosen = name == "index" and any(isinstance(a, Condition) for a in args[1])
+        if name in _MOVERS and not chosen:
             return _moved(node.target, args, options)
         rule = _RULES.get(name)
         if rule is None:
             raise TraceError(
                 f"the operation {name} of PyTorch has no meaning here: it jumps, chooses by value "
-                "or is not in the language. Use goldstein.torch.oracle(fn, params) instead."
+                f"or is not in the language. {_ELSE}"
             )
         return rule(*args, **options)
     except GoldsteinError as failure:
