@@ -96,6 +96,9 @@ def honest(rng: Rng, f: Separable, x: Any, r: Any, curvature: float) -> Any:
     d, rho = x.size, max(0.0, -curvature)
     points = [x + sign * r[i] * np.eye(d)[i] for i in range(d) for sign in (-1.0, 1.0)]
     points.append(x)
+    weights = np.eye(2 * d + 1)
+    if rng.random() < 0.5:  # in another order
+        points, weights = points[::-1], weights[:, ::-1].copy()
     steep = f.gradient(x)
     gap = float(np.abs(steep) @ r + rho / 2 * (r @ r)) * (1 + 1e-9) + 1e-12
     convex = curvature >= 0 and rng.random() < 0.5
@@ -104,7 +107,7 @@ def honest(rng: Rng, f: Separable, x: Any, r: Any, curvature: float) -> Any:
         eps=float(np.linalg.norm(steep)) * (1 + 1e-9), radius=math.inf if convex else r.min(),
         gap=gap, within=float(np.linalg.norm(r)) * (1 + 2.0**-30), strict=True,
         scope="global" if convex else "box", curvature=curvature, widths=r,
-        points=np.array(points), weights=np.eye(2 * d + 1), label="conditional",
+        points=np.array(points), weights=weights, label="conditional",
     )  # fmt: skip
 
 
@@ -144,7 +147,9 @@ def declared_curvature(rng: Rng, seen: Seen) -> None:
         if claim is None:
             seen.silent()
             continue
-        ok, label = verdict(claim, f, f.gradient)
+        both = rng.random() < 0.3
+        function: Any = (lambda z: (f(z), f.gradient(z)), True) if both else (f, f.gradient)
+        ok, label = verdict(claim, *function)
         false = wrong(f, claim) if ok else ""
         lie = "declared curvature" if ok and claim.curvature > true else None
         seen.claim(ok, label, not false, f"{said}: {false}", belief=lie)

@@ -188,7 +188,8 @@ def _elsewhere(rng: Rng, cert: Any) -> dict[str, Any]:
         return {name: str(rng.choice(["certified", "refuted", "estimated"]))}
     if name == "exact_pivot":
         step = Fraction(1, 2 ** int(rng.integers(0, 60)))
-        return {name: tuple(q + step for q in cert.exact_pivot)}
+        pivot = tuple(q + step for q in cert.exact_pivot)
+        return {name: pivot if rng.random() < 0.7 else (*pivot, step)}
     return {name: changed(name, getattr(cert, name), rng)}
 
 
