@@ -16,7 +16,15 @@ import numpy as np
 from benchmarks.adversary.ask import forged, verdict
 from benchmarks.adversary.mutations import changed
 from benchmarks.adversary.suite import Attack, Rng, Seen
-from benchmarks.minimum_hunt import Drawn, attacks, bent_wrongly, draw, ridge_of, start
+from benchmarks.minimum_hunt import (
+    Drawn,
+    attacks,
+    bent_wrongly,
+    draw,
+    ridge_of,
+    start,
+    with_kinks,
+)
 
 import goldstein as gs
 from goldstein.certificates.minimum import limits_of
@@ -102,14 +110,16 @@ def contradicted(
 
 def minimum_forgeries(rng: Rng, seen: Seen) -> None:
     d = int(rng.integers(1, 4))
-    x = gs.Variable(d)
-    f = draw(rng, x, d, int(rng.integers(1, 4)))
-    if rng.random() < 0.5:  # grows everywhere: claims about all points, and trees of cases
-        ridge, bare = Fraction(int(rng.integers(1, 9)), 4), f
-        f = Drawn(
-            bare.expression + ridge_of(x, ridge),
-            lambda z: bare.exact(z) + ridge / 2 * sum(q * q for q in z),
-        )
+    x, ridge = gs.Variable(d), Fraction(int(rng.integers(1, 9)), 4)
+    f = Drawn(ridge_of(x, ridge), lambda z: ridge / 2 * sum(q * q for q in z))
+    cases = rng.random() < 0.3
+    if cases:  # a sum of kinks, all that a tree of cases is about
+        f = with_kinks(rng, f, x, d)
+    else:
+        bare, bowl = draw(rng, x, d, int(rng.integers(1, 4))), f
+        f = bare
+        if rng.random() < 0.5:  # grows everywhere: claims about all points
+            f = Drawn(bare.expression + bowl.expression, lambda z: bare.exact(z) + bowl.exact(z))
     if not isinstance(f.expression, gs.Expression):
         seen.silent("a constant")
         return
@@ -135,7 +145,7 @@ def minimum_forgeries(rng: Rng, seen: Seen) -> None:
         if rng.random() < 0.25:  # that takes longest
             cert = prove_minimum(program, at, y, problem=problem) or cert
         kinks = any(any(getattr(n, "jumps", [1])) for n in program.nodes if isinstance(n, Kinked))
-        if cert is not None and kinks and not limits and rng.random() < 0.5:
+        if cert is not None and kinks and not limits and (cases or rng.random() < 0.2):
             cert, _ = with_cases(program, cert, int(rng.choice([3, 20])))
         denied = refuted(program, at, y, 0.0, problem=problem) if cert is None else None
     except gs.GoldsteinError:
@@ -226,6 +236,6 @@ def lower(
 ATTACK = Attack(
     "minimum-forgeries",
     "claims about minima, and refutations, of random expressions, with fields changed",
-    weight=8,
+    weight=6,
     one=minimum_forgeries,
 )

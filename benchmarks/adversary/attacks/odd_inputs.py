@@ -21,6 +21,7 @@ from goldstein import calculus
 from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
 from goldstein.checker import nodes
 from goldstein.checker.constrained.box import Box
+from goldstein.checker.minimum.supports import Support
 from goldstein.checker.sides import Program
 
 #: What is asked, of what, with which limits; and whether it is true.
@@ -172,21 +173,21 @@ def constant_pieces(rng: Rng) -> Case:
 
 
 def tied_constraints(rng: Rng) -> Case:
-    """Constraints that hold at one point only, or are tied there: they hold nothing."""
+    """Constraints that hold at one point only hold nothing; x_0 <= 0 written with a tie does."""
     w = gs.Variable(2)
-    c = [
-        calculus.norm2(w),
-        calculus.sum_largest(gs.stack([w[0], -w[0], 0.0 * w[0]]), 1),
-        gs.max(gs.stack([w[0], -w[0]])),
-        gs.abs(w[0]) + calculus.norm2(w),
-    ][int(rng.integers(4))]
-    F = gs.sum(w) * float(rng.choice([1.0, -1.0]))
-    return (
-        _near_kkt(F, [0.0, 0.0], [1.0, 0.5], 1.0, eps=0.1),
-        (F,),
-        {"constraints": [c <= 0.0]},
-        False,
-    )
+    c, holds = [
+        (calculus.norm2(w), False),
+        (calculus.sum_largest(gs.stack([w[0], -w[0], 0.0 * w[0]]), 1), False),
+        (gs.max(gs.stack([w[0], -w[0]])), False),
+        (calculus.sum_largest(gs.stack([w[0], 2.0 * w[0], 3.0 * w[0]]), 1), True),
+        (calculus.sum_largest(gs.stack([w[0], 2.0 * w[0]]), 1) + 0.25 * gs.abs(w[1]), True),
+        (2.0 * w[0] + calculus.norm2(w), True),
+        (2.0 * w[0] + gs.abs(w[0]), True),
+    ][int(rng.integers(7))]
+    F = -1.0 * w[0] if holds else gs.sum(w)
+    claim = _near_kkt(F, [0.0, 0.0], [1.0, 0.5], 1.0 / 3.0, eps=2.0)
+    # With an eps of 2 nothing that holds is false of it.
+    return claim, (F,), {"constraints": [c <= 0.0]}, None if holds else False
 
 
 def black_constraints(rng: Rng) -> Case:
@@ -227,7 +228,9 @@ def walls(rng: Rng) -> Case:
     shape = [(2,), (1, 2), (2, 2), (3,)][int(rng.integers(4))]
     wall = Wall(shape)
     limit = {"type": "ineq", "fun": lambda x: x[0], "jac": lambda x: -wall.gradient(x)}
-    if rng.random() < 0.5:
+    if rng.random() < 0.3:
+        limit = {"type": "eq", "fun": Wall((2,))}
+    elif rng.random() < 0.5:
         limit = NonlinearConstraint(wall.value, -np.inf, 0.0, jac=wall.gradient)
     signs = -1.0 if isinstance(limit, dict) else 1.0
     rows = np.array([[0.0, 0.25], [0.0, -0.25]])
@@ -252,6 +255,17 @@ def steep_walls(rng: Rng) -> Case:
     f = (lambda x: float(c * abs(x[0])) + lean * x[0], lambda x: c * np.sign(x) + lean)
     rows = [[c + lean], [lean - c]]
     return _goldstein([0.0], [[0.25], [-0.25]], rows, [0.5, 0.5], 0.0, 0.5), f, {}, lean == 0.0
+
+
+def large_tables(rng: Rng) -> Case:
+    """sum |A w - 1| with a dense matrix of integers: its gradient at 0 is known exactly."""
+    n, k = (330, 210) if rng.random() < 0.5 else (210, 330)
+    A = rng.integers(-3, 4, (n, k)).astype(float)
+    F = gs.sum(gs.abs(A @ gs.Variable(k) - 1.0))
+    square = int((A.sum(axis=0).astype(int) ** 2).sum())
+    eps = math.sqrt(square) * float(rng.choice([1.0 + 1e-9, 1.0 - 1e-9]))
+    claim = _near(F, [0] * k, [np.ones(k)], eps)
+    return claim, (F,), {}, Fraction(eps) ** 2 >= square
 
 
 def irrational_rows(rng: Rng) -> Case:
@@ -352,11 +366,66 @@ class _Bounds:
         self.lb, self.ub = lb, ub
 
 
+# --- minima ---------------------------------------------------------------------------------------
+
+
+def _minimum(x: Any, **fields: Any) -> Any:
+    x = np.array(x, dtype=float)
+    return made(
+        gs.MinimumCertificate, **{
+            "x": x, "exact_pivot": tuple(map(Fraction, x.tolist())), "delta": 0.0, "eps": 0.0,
+            "gap": 0.0, "radius": 1.0, "reach": 1.0, **fields,
+        },
+    )  # fmt: skip
+
+
+def too_large(rng: Rng) -> Case:
+    """Functions that are too large for a table of second derivatives; x = 1 is no minimum."""
+    if rng.random() < 0.5:
+        return _minimum(np.ones(6000)), (gs.sum(gs.abs(gs.Variable(6000))),), {}, False
+    wide = 150 * 150
+    parts = [
+        nodes.Variable((), (), 1),
+        nodes.Affine((0,), (1,), wide, np.ones((wide, 1))),
+        nodes.Product((1, 1), (wide, wide), wide, 1, 150),
+        nodes.Affine((2,), (wide,), 1, np.ones((1, wide))),
+    ]
+    return _minimum([1.0]), (Program(parts),), {}, False
+
+
+def dead_nodes(rng: Rng) -> Case:
+    """x, or |x|, with a node that nothing depends on: everywhere at least 0, or not."""
+    kink = nodes.Piecewise(
+        (0,), (1,), 1, (Fraction(0),),
+        ((Fraction(0), Fraction(-1)), (Fraction(0), Fraction(1))),
+    )  # fmt: skip
+    own, k = bool(rng.random() < 0.5), int(rng.integers(1, 3))
+    idle = nodes.Affine((0,), (1,), 1, np.array([[2.0]]))
+    last = nodes.Affine((k if own else 0,), (1,), 1, np.array([[1.0]]))
+    parts = [nodes.Variable((), (), 1), *([kink, idle] if k == 1 else [idle, kink]), last]
+    far = {"reach": math.inf, "radius": math.inf, "scope": "global"}
+    held = (Support(k, 0, 0, Fraction(0), Fraction(0), Fraction(0)),)
+    return _minimum([0.0], **far, supports=held), (Program(parts),), {}, own
+
+
+def longer_points(rng: Rng) -> Case:
+    """A lower point with another number of entries, or a fall that is no number."""
+    point, fall = (np.zeros(3), 1.0) if rng.random() < 0.5 else (np.zeros(2), math.nan)
+    claim = made(
+        gs.Refutation, x=np.ones(2), point=point, direction=-np.ones(point.size), fall=fall,
+        label=str(rng.choice(["conditional", "refuted"])), exact_pivot=(Fraction(1),) * 2,
+    )  # fmt: skip
+    if rng.random() < 0.5:
+        return claim, (gs.sum(gs.abs(gs.Variable(2))),), {}, False
+    return claim, (lambda x: float(np.abs(x).sum()), np.sign), {}, False
+
+
 CASES: list[Callable[[Rng], Case]] = [
     another_dimension, high_powers, scattered_places, odd_boxes, odd_boxes, norms_below_kinks,
     nodes_that_do_not_fit, nodes_that_do_not_fit, constant_pieces, tied_constraints,
-    black_constraints, boxes_of_others, walls, steep_walls, irrational_rows, other_layouts,
-    odd_terms, odd_terms, remembered, fewer_numbers,
+    black_constraints, boxes_of_others, walls, steep_walls, irrational_rows, large_tables,
+    other_layouts, too_large, dead_nodes, longer_points, odd_terms, odd_terms, remembered,
+    fewer_numbers,
 ]  # fmt: skip
 
 
@@ -382,6 +451,6 @@ def _some(rng: Rng) -> Iterator[Callable[[Rng], Case]]:
 ATTACK = Attack(
     "odd-inputs",
     "claims whose parts do not belong together; functions, limits and terms of unusual make",
-    weight=2,
+    weight=3,
     one=odd_inputs,
 )

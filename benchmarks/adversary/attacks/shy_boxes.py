@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from benchmarks.adversary.ask import made, verdict
-from benchmarks.adversary.attacks.single_lies import BOUNDS, LIES, Draft, truth
+from benchmarks.adversary.attacks.single_lies import BOUNDS, LIES, Draft, another_label, truth
 from benchmarks.adversary.suite import Attack, Rng, Seen
 from scipy.optimize import LinearConstraint, NonlinearConstraint
 
@@ -58,7 +58,7 @@ FLOORS = ("straight", "equation", "nothing", "curved", "written as curved")
 
 def _kkt(rng: Rng, d: Draft, known: list[Any]) -> Any:
     """The claim of `single_lies`, with rows on one constraint that may cancel each other."""
-    kind, often = str(rng.choice(FLOORS)), float(rng.choice([0.0, 0.3, 1.0]))
+    kind, often = str(rng.choice(FLOORS)), float(rng.choice([0.0, 0.3, 1.0, 1.0]))
     limits = _floor(kind, often, [*known, d.x, d.witness])
     m = 1 + (kind == "equation")
     row, weights = np.array([[-1.0, 0.0, 0.0]]) * (kind != "nothing"), np.array([d.multiplier])
@@ -89,7 +89,7 @@ def _goldstein(d: Draft) -> Any:
 
 def shy_boxes(rng: Rng, seen: Seen) -> None:
     kind = str(rng.choice(["goldstein", "kkt"]))
-    lies = [lie for lie, kinds in LIES.items() if kind in kinds]
+    lies = [lie for lie, kinds in LIES.items() if kind in kinds and lie is not another_label]
     lie = lies[int(rng.integers(len(lies)))] if rng.random() < 0.5 else truth
     draft = Draft.honest(rng)
     if rng.random() < 0.4:  # many points of little weight
@@ -97,9 +97,12 @@ def shy_boxes(rng: Rng, seen: Seen) -> None:
         draft.points = np.concatenate([draft.points, *more])
         draft.weights = np.tile(draft.weights, 7) * np.repeat([0.94, *[0.01] * 6], 2)
         draft.points[:, 1] = np.maximum(draft.points[:, 1], 0.0)
+    if rng.random() < 0.3:  # next to the kink: values on both sides of it disagree
+        draft.points[:2] = draft.x + (draft.points[:2] - draft.x) * 10.0 ** -rng.uniform(2, 9)
     lie(draft)
     known = [*draft.points, draft.x] if rng.random() < 0.8 else []
-    often, limits, nonsense = float(rng.choice([0.05, 0.5, 1.0])), dict[str, Any](), False
+    often, limits, nonsense = float(rng.choice([0.0, 0.05, 0.5, 1.0])), dict[str, Any](), False
+    height = float(rng.choice([0.0, 0.0, 1e6, 1e15]))  # values show nothing from there
     honest = draft.jac
     if kind == "kkt":
         claim, limits, nonsense = _kkt(rng, draft, known)
@@ -111,9 +114,9 @@ def shy_boxes(rng: Rng, seen: Seen) -> None:
         seen.silent("cannot be stated")
         return
     if rng.random() < 0.2:
-        function: Any = (lambda x: (draft.fun(x), jac(x)), True)
+        function: Any = (lambda x: (height + draft.fun(x), jac(x)), True)
     else:
-        function = (draft.fun, jac)
+        function = (lambda x: height + draft.fun(x), jac)
     ok, label = verdict(claim, *function, seed=1, **limits)
     true = lie is truth and not nonsense
     seen.claim(ok, label, true, f"{kind}, {lie.__doc__}")
