@@ -55,7 +55,10 @@ def _changed(rng: Rng, cert: Any) -> dict[str, Any]:
         rows = list(cert.supports)
         k = int(rng.integers(len(rows)))
         name = str(rng.choice(["node", "row", "place", "t", "s", "p"]))
-        step = Fraction(int(rng.integers(-2, 3)), 1 if name in ("node", "row", "place") else 4)
+        whole = name in ("node", "row", "place")
+        step = Fraction(
+            int(rng.choice([-1, 1])) if whole else int(rng.integers(-2, 3)), 4 - 3 * whole
+        )
         old = getattr(rows[k], name)
         rows[k] = rows[k]._replace(**{name: type(old)(old + step)})
         return {"supports": tuple(rows[: k + 1] if rng.random() < 0.1 else rows)}
@@ -66,7 +69,11 @@ def _changed(rng: Rng, cert: Any) -> dict[str, Any]:
             rows[0] = rows[0]._replace(**{name: getattr(rows[0], name) + int(rng.choice([-1, 1]))})
         return {"sharp": tuple(rows)}
     if what == 5 and cert.case_splits is not None:
-        name = str(rng.choice(["case_points", "case_slopes", "case_splits"]))
+        names = ["case_points", "case_slopes", "case_splits"]
+        if len(cert.case_splits) and rng.random() < 0.3:  # the last case twice
+            tables = [getattr(cert, name) for name in names]
+            return {n: np.concatenate([t, t[-1:]]) for n, t in zip(names, tables)}
+        name = str(rng.choice(names))
         table = getattr(cert, name).copy()
         if table.size:
             table[int(rng.integers(len(table)))] += rng.choice([-1.0, 1.0, 0.25])

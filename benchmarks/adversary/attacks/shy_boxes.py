@@ -87,6 +87,21 @@ def _goldstein(d: Draft) -> Any:
     )  # fmt: skip
 
 
+def _lying_aside(d: Draft) -> Callable[[Any], Any]:
+    """Return a gradient that is wrong next to points of little weight, where errors cancel."""
+    ends = np.where(np.arange(len(d.points)) % 2, -1.0, 1.0)
+    errors = np.where(np.arange(len(d.points)) < 2, 0.0, 1e-3 * ends / d.weights)
+
+    def jac(y: Any) -> Any:
+        found = np.array(d.jac(y))
+        away = np.abs(d.points - y).max(axis=1)
+        found[2] += errors[away.argmin()] * (away.min() < 0.01 * d.delta)
+        return found
+
+    d.gradients = np.array([jac(y) for y in d.points])
+    return jac
+
+
 def shy_boxes(rng: Rng, seen: Seen) -> None:
     kind = str(rng.choice(["goldstein", "kkt"]))
     lies = [lie for lie, kinds in LIES.items() if kind in kinds and lie is not another_label]
@@ -104,6 +119,8 @@ def shy_boxes(rng: Rng, seen: Seen) -> None:
     often, limits, nonsense = float(rng.choice([0.0, 0.05, 0.5, 1.0])), dict[str, Any](), False
     height = float(rng.choice([0.0, 0.0, 1e6, 1e15]))  # values show nothing from there
     honest = draft.jac
+    if lie is truth and len(draft.points) > 2 and rng.random() < 0.5:
+        honest = _lying_aside(draft)
     if kind == "kkt":
         claim, limits, nonsense = _kkt(rng, draft, known)
     else:
@@ -125,6 +142,6 @@ def shy_boxes(rng: Rng, seen: Seen) -> None:
 ATTACK = Attack(
     "shy-boxes",
     "claims of black boxes that do not answer at some places; one thing false or nothing",
-    weight=4,
+    weight=8,
     one=shy_boxes,
 )
