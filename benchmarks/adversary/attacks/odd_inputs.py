@@ -18,9 +18,9 @@ from scipy.optimize import NonlinearConstraint
 
 import goldstein as gs
 from goldstein import calculus
-from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
+from goldstein.calculus.atoms.piecewise import Elementwise, PiecewisePolynomial
 from goldstein.checker import nodes
-from goldstein.checker.constrained.box import Box
+from goldstein.checker.constrained.limits import Box
 from goldstein.checker.minimum.supports import Support
 from goldstein.checker.sides import Program
 
