@@ -53,13 +53,29 @@ def _floor(kind: str, often: float, known: Any) -> list[Any]:
     ]  # fmt: skip
 
 
+def _hidden(d: Draft) -> list[Any]:
+    """The floor, which says nothing next to x; the witness of the claim is elsewhere."""
+    row = np.array([[-1.0, 0.0, 0.0]])
+    d.witness = d.x + np.array([0.0, 0.5 * d.delta, 0.0])
+    x, near = d.x.copy(), 0.2 * d.delta
+
+    def jac(y: Any) -> Any:
+        if 0.0 < np.abs(y - x).max() < near:
+            raise gs.KinkError("a kink, perhaps", y)
+        return row.copy()
+
+    return [NonlinearConstraint(lambda y: -y[0] - 1.0, -np.inf, 0.0, jac=jac)]
+
+
 FLOORS = ("straight", "equation", "nothing", "curved", "written as curved")
 
 
 def _kkt(rng: Rng, d: Draft, known: list[Any]) -> Any:
     """The claim of `single_lies`, with rows on one constraint that may cancel each other."""
     kind, often = str(rng.choice(FLOORS)), float(rng.choice([0.0, 0.3, 1.0, 1.0]))
-    limits = _floor(kind, often, [*known, d.x, d.witness])
+    hidden = rng.random() < 0.2
+    limits = _hidden(d) if hidden else _floor(kind, often, [*known, d.x, d.witness])
+    kind = "curved" if hidden else kind
     m = 1 + (kind == "equation")
     row, weights = np.array([[-1.0, 0.0, 0.0]]) * (kind != "nothing"), np.array([d.multiplier])
     if rng.random() < 0.2:  # both signs, the sum as it should be
