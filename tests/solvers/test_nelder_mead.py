@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from goldstein.errors import OutOfCalls
-from goldstein.solvers.nelder_mead import MOST, MOST_OF_MODELS, close_in, follow_models
+from goldstein.solvers.evolution import MOST, MOST_OF_MODELS, close_in, follow_models
 
 
 def free(points: np.ndarray) -> np.ndarray:

@@ -17,8 +17,7 @@ from goldstein.oracles.counted import Map
 from goldstein.oracles.problem import Problem
 from goldstein.result import History, Status
 from goldstein.solvers import Request, Solver, State
-from goldstein.solvers.continuation import Continuation
-from goldstein.solvers.loop import ENDINGS, Outcome, adapt_callback, run, stopped
+from goldstein.solvers.loop import ENDINGS, Continuation, Outcome, adapt_callback, run, stopped
 
 #: Endings of a search that another stage would not change.
 FINAL = (
