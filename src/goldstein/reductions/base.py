@@ -267,7 +267,7 @@ class Reduction(ABC):
 
 
 #: Modules of the library's own reductions, loaded one by one until one of them accepts.
-_OWN = ("plain", "penalty", "feasible", "prox_term", "values_only")
+_OWN = ("stationarity", "penalty", "feasible", "prox_term", "values_only")
 
 _known: list[type[Reduction]] = []
 
