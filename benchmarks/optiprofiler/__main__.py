@@ -3,7 +3,7 @@
     python -m venv other && . other/bin/activate         # it brings pandas, h5py and more along
     python -m pip install optiprofiler cma Py-BOBYQA     # COBYQA is in SciPy
     python -m pip install -e .
-    python -m benchmarks.optiprofiler                    # a quarter of an hour of one core
+    python -m benchmarks.optiprofiler                    # about eight minutes of one core
     python -m benchmarks.optiprofiler --only plain       # one family
     python -m benchmarks.optiprofiler --half tuning      # the half that settings are chosen on
     python -m benchmarks.optiprofiler --all              # d <= 100, both halves: hours
