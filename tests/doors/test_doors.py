@@ -142,6 +142,19 @@ def test_torch_functions_are_read() -> None:
     assert even.value(np.array([4.0, 1.0, 2.0, 3.0])) == 2.0  # the lower one
 
 
+@pytest.mark.parametrize(
+    ("fn", "words"),
+    [
+        (lambda x: x[x > 0].sum(), "index"),
+        (lambda x: x.abs().sum() if bool((x > 0).any()) else x.sum(), "decides by values"),
+    ],
+)
+def test_torch_code_that_chooses_by_value_is_refused(fn, words: str) -> None:
+    torch, door = pytest.importorskip("torch"), pytest.importorskip("goldstein.torch")
+    with pytest.raises(gs.TraceError, match=words):
+        door.trace(fn, torch.tensor([1.0, -2.0, 3.0]))
+
+
 def test_torch_end_to_end() -> None:
     import goldstein.torch as door
 

@@ -7,13 +7,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import block_diag, eig, eigvals
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.control.plant import AffineMatrix, Plant, System
+from goldstein.errors import KinkError
 from goldstein.oracles import Oracle
 
 #: Relative accuracy of the level-set method, and its most rounds.
 ACCURACY, ROUNDS = 1e-12, 60
+
+#: Eigenvectors of left and right this near to orthogonal have no gradient: a double integrator.
+DEFECTIVE = 1e-8
 
 #: Eigenvalues this near to the imaginary axis, relative to their size, count as on it.
 NEAR_AXIS = 1e-5
@@ -36,14 +41,16 @@ class _Eigenvalue(Oracle):
 
     def gradient(self, y: Vector) -> Vector:
         M = self.matrix_of
-        values, right = np.linalg.eig(M(y))
+        values, left, right = eig(M(y), left=True)
         j = int((np.abs(values) if self.modulus else values.real).argmax())
         if (abs(values[j]) if self.modulus else values[j].real) < self.floor:
             return np.zeros(M.dim)
-        left = np.linalg.solve(right.T, np.eye(len(values))[j])  # left @ right[:, j] = 1
+        slope = left[:, j].conj() @ right[:, j]
+        if abs(slope) < DEFECTIVE:
+            raise KinkError(f"the {self.name} has no gradient at a defective eigenvalue", y)
         turn = np.conj(values[j]) / abs(values[j]) if self.modulus and values[j] else 1.0
-        table = np.real(turn * np.outer(left @ M.left, M.right @ right[:, j]))
-        answer: Vector = table[M.free]
+        table = np.outer(left[:, j].conj() @ M.left, M.right @ right[:, j]) * (turn / slope)
+        answer: Vector = table.real[M.free]
         return answer
 
 
@@ -144,22 +151,14 @@ def peak_gain(system: System) -> tuple[float, float]:
     (Boyd, Balakrishnan and Kabamba 1989); the largest gain at the middles of the intervals between
     them is the next level (Bruinsma and Steinbuch 1990).
     """
-    A, B, C, D = system
-    values = np.linalg.eigvals(A)
+    values = np.linalg.eigvals(system.A)
     if not values.real.max() < 0.0:
         return math.inf, 0.0
     tried = [0.0, math.inf, *np.abs(values.imag), *np.abs(values)]
     best, where = max((largest_gain(system, w), w) for w in tried)
     for _ in range(ROUNDS):
         level = best * (1.0 + 2.0 * ACCURACY) + 1e-300
-        R = level**2 * np.eye(B.shape[1]) - D.T @ D
-        inner = np.linalg.solve(R, np.hstack([D.T @ C, B.T]))
-        RDC, RB = inner[:, : len(A)], inner[:, len(A) :]
-        H = np.block([
-            [A + B @ RDC, B @ RB],
-            [-C.T @ (C + D @ RDC), -(A + B @ RDC).T],
-        ])  # fmt: skip
-        found = np.linalg.eigvals(H)
+        found = _level_eigenvalues(system, level)
         # One that is no crossing splits an interval and does no harm; a missed one would.
         size = NEAR_AXIS * (1.0 + np.abs(found))
         crossings = np.sort(np.abs(found.imag[np.abs(found.real) <= size]))
@@ -172,6 +171,24 @@ def peak_gain(system: System) -> tuple[float, float]:
             break
         best, where = higher, at
     return _polished(system, best, where)
+
+
+def _level_eigenvalues(system: System, level: float) -> Any:
+    """Return the eigenvalues whose imaginary ones are frequencies with a singular value `level`.
+
+    They belong to x' = A x + B w, p' = -A'p - C'z, level z = C x + D w, level w = B'p + D'z. What
+    w and z do not reach is a pencil in x and p; to solve for w and z would be to invert
+    level^2 - D'D, which says nothing any more where the norm is hardly more than the one of D.
+    """
+    A, B, C, D = system
+    z, w = D.shape
+    states = np.vstack([block_diag(A, -A.T), block_diag(C, B.T)])
+    signals = np.vstack([
+        block_diag(B, -C.T), np.block([[D, -level * np.eye(z)], [-level * np.eye(w), D.T]])
+    ])  # fmt: skip
+    rows = np.linalg.qr(signals, mode="complete")[0][:, w + z :].T
+    found = eigvals(rows @ states, rows[:, : 2 * len(A)])
+    return found[np.isfinite(found)]
 
 
 def _polished(system: System, best: float, where: float) -> tuple[float, float]:

@@ -145,13 +145,14 @@ def prove_norm(plant: Plant, K: Matrix, gamma: float) -> NormBound | None:
 
 
 def _bounded_real(system: System, gamma: float, share: float) -> Matrix | None:
-    """Return P with room in the inequality: the Riccati solution for a slightly larger output."""
+    """Return P with room in the inequality: of the Riccati equation for more output, less gamma."""
     # In balanced coordinates; powers of two round nothing on the way back.
     A, (scale, _) = linalg.matrix_balance(system.A, permute=False, separate=True)
-    size = math.sqrt(gamma)
+    level = gamma * (1.0 - 0.5e-6)
+    size = math.sqrt(level)
     B, C = system.B / scale[:, None] / size, system.C * scale / size
-    D = system.D / gamma  # the norm is below 1 now
-    # |w| gains 1e-6 of room; what may be added to C'C is a part of that.
+    D = system.D / level  # the norm is below 1 now
+    # Half of the room is left to w and z; what may be added to C'C is a part of the other half.
     one = np.eye(len(A))
     inner = peak_gain(System(A, B, one, np.zeros(B.shape)))[0]
     Q = C.T @ C + share * 1e-6 / max(inner, 1e-100) ** 2 * one

@@ -18,7 +18,7 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.control.oracles import HInfNorm, abscissa
 from goldstein.control.plant import Plant
 from goldstein.control.proofs import NormBound, Stability, prove_norm, prove_stability
-from goldstein.errors import GoldsteinError, InputError
+from goldstein.errors import GoldsteinError, InputError, OracleError
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.result import Result
 
@@ -127,15 +127,11 @@ def synthesise(
     first = np.zeros(norm.loop.dim) if x0 is None else np.array(x0, dtype=float).ravel()
     points = [first, *(draws.standard_normal(norm.dim) for _ in range(starts - 1))]
     asked: dict[str, Any] = {"eps": eps, "delta": delta, "rng": seed, "max_calls": max_calls}
-    runs = []
-
-    def too_large(x: Vector) -> bool:
-        return bool(np.abs(x).max() > largest)
-
-    for point in points:
-        stable = stabilised(norm, point, seed)
-        if stable is not None:
-            runs.append(uninterrupted(minimize(norm, stable, callback=too_large, **asked)))
+    stable = [found for point in points if (found := stabilised(norm, point, seed)) is not None]
+    found_from = (searched(norm, start, largest, asked) for start in stable)
+    runs = [run for run in found_from if run is not None]
+    if stable and not runs:
+        raise InputError("every search ended next to instability; give x0, or a smaller delta.")
     if not runs:
         raise InputError(
             f"no stabilising feedback was found from {starts} starts; raise `starts` or `order`, "
@@ -154,6 +150,25 @@ def synthesise(
         K, value, prove_stability(plant, K), prove_norm(plant, K, value * ROOM), claim, best, plant,
         order, sorted(float(run.fun) for run in runs),
     )  # fmt: skip
+
+
+def searched(norm: HInfNorm, start: Vector, largest: float, asked: dict[str, Any]) -> Result | None:
+    """Search from a stable feedback; where unstable ones are nearer than delta, in smaller balls.
+
+    A norm that does not see the last stable eigenvalue falls right up to instability.
+    """
+    last = start
+
+    def too_large(x: Vector) -> bool:
+        nonlocal last
+        last = x.copy()
+        return bool(np.abs(x).max() > largest)
+
+    for smaller in (1.0, 1e-2, 1e-4):
+        with contextlib.suppress(OracleError):
+            how = {**asked, "delta": smaller * asked["delta"]}
+            return uninterrupted(minimize(norm, last, callback=too_large, **how))
+    return None
 
 
 def stabilised(norm: HInfNorm, start: Vector, seed: int) -> Vector | None:

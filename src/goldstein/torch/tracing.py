@@ -17,13 +17,15 @@ from goldstein.calculus.expression import Expression, Variable
 from goldstein.calculus.sharing import Sharing
 from goldstein.calculus.tracing import TraceError, compare
 from goldstein.errors import GoldsteinError, InputTypeError
-from goldstein.torch import oracle
+from goldstein.torch.oracle import flatten, listed, unflatten
 
 _MOVERS = frozenset({
     "view", "_unsafe_view", "reshape", "permute", "transpose", "t", "expand", "select", "slice",
     "squeeze", "unsqueeze", "cat", "stack", "index", "flip", "roll", "repeat", "diagonal", "unbind",
     "split", "index_select", "gather", "constant_pad_nd", "tril", "triu", "movedim", "flatten",
 })  # fmt: skip
+
+_ELSE = "Use goldstein.torch.oracle(fn, params) instead."
 
 
 def trace(fn: Callable[..., Any], params: Any) -> Expression:
@@ -48,8 +50,15 @@ def trace(fn: Callable[..., Any], params: Any) -> Expression:
     """
     call, tensors = _called(fn, params)
     leaves = [t.detach().double().cpu() for t in tensors]
-    flat = oracle.flatten(leaves)
-    graph = make_fx(call, tracing_mode="real")(*leaves).graph
+    flat = flatten(leaves)
+    try:
+        graph = make_fx(call, tracing_mode="real")(*leaves).graph
+    except RuntimeError as failure:
+        if "tracing tensor" not in str(failure):
+            raise
+        raise TraceError(
+            f"fn decides by values: `if`, `float` or `item` of a tensor. {_ELSE}"
+        ) from failure
     variable = Variable(flat.size)
     ends = np.cumsum([0, *(t.numel() for t in leaves)])
     shared, known = Sharing(), dict[Any, Any]()
@@ -69,13 +78,13 @@ def trace(fn: Callable[..., Any], params: Any) -> Expression:
     if not isinstance(found, Expression) or found.size != 1:
         raise TraceError("fn must return one number that depends on params.")
     with torch.no_grad():
-        compare(found.reshape(()), lambda x: float(call(*oracle.unflatten(x, leaves))), flat)
+        compare(found.reshape(()), lambda x: float(call(*unflatten(x, leaves))), flat)
     return found.reshape(())
 
 
 def _called(fn: Any, params: Any) -> tuple[Callable[..., Any], list[torch.Tensor]]:
     """Return a function of tensors, and these."""
-    tensors, form = oracle.listed(params)
+    tensors, form = listed(params)
     if isinstance(params, torch.nn.Module):
 
         def call(*leaves: torch.Tensor) -> Any:
@@ -110,13 +119,14 @@ def _step(node: Any, read: Callable[[Any], Any]) -> Any:
         found = node.target(*plain, **named)
         return tuple(map(_numbers, found)) if isinstance(found, tuple | list) else _numbers(found)
     try:
-        if name in _MOVERS:
+        chosen = name == "index" and any(isinstance(a, Condition) for a in args[1])
+        if name in _MOVERS and not chosen:
             return _moved(node.target, args, options)
         rule = _RULES.get(name)
         if rule is None:
             raise TraceError(
                 f"the operation {name} of PyTorch has no meaning here: it jumps, chooses by value "
-                "or is not in the language. Use goldstein.torch.oracle(fn, params) instead."
+                f"or is not in the language. {_ELSE}"
             )
         return rule(*args, **options)
     except GoldsteinError as failure:
