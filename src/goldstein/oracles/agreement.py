@@ -108,7 +108,7 @@ def resolution_of(
         found = np.maximum(found, again.resolution(known))
         steps = [(y, g, WIDER * again.finest(y, g)) for y, g in known[:HEAVY] for _ in range(LOOKS)]
         if not (looked.clear and again.clear):
-            found = BY_LUCK * found
+            found = np.maximum(found, np.minimum(BY_LUCK * found, COARSE * delta))
         elif not all(again.agree(*step)[0] for step in steps):
             raise UnresolvedError(STRICTLY * delta)
     if found.max() > COARSE * delta:
