@@ -38,7 +38,7 @@ from tests.atoms import ELEMENTWISE
 import goldstein as gs
 from goldstein.calculus import Expression
 from goldstein.calculus.atoms import row_max
-from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
+from goldstein.calculus.atoms.piecewise import Elementwise, PiecewisePolynomial
 from goldstein.certificates import GoldsteinCertificate, NearCertificate
 from goldstein.errors import GoldsteinError, KinkError
 

@@ -39,7 +39,7 @@ from goldstein.certificates import (
 )
 from goldstein.certificates.minimum import MinimumCertificate, Refutation
 from goldstein.checker import nodes
-from goldstein.checker.enclosed.smooth import FUNCTIONS
+from goldstein.checker.enclosed.arrays import FUNCTIONS
 from goldstein.checker.minimum.supports import Sharp, Support
 from goldstein.checker.sides import Program
 from goldstein.errors import GoldsteinError

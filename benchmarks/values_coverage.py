@@ -16,7 +16,7 @@ import numpy as np
 from scipy.optimize import NonlinearConstraint
 
 from goldstein.certificates.values import Multiples, OfMultiples, left_by_normals, upper_bound
-from goldstein.checker.constrained.box import Box
+from goldstein.checker.constrained.limits import Box
 from goldstein.oracles.differences import Stencil
 from goldstein.oracles.problem import as_system
 

@@ -15,7 +15,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import ArrayLike
 
-from goldstein.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.apriori.rules import OuterLipschitz
 from goldstein.checker.arrays import Vector
 from goldstein.checker.rationals import squared_distance
 from goldstein.errors import InputError, KinkError

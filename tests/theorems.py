@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from goldstein.apriori.outer_lipschitz import OuterLipschitz
 from goldstein.apriori.rules import (
+    OuterLipschitz,
     levelled,
     nearest_kink,
     nonnegative,
@@ -26,7 +26,7 @@ from goldstein.apriori.rules import (
 from goldstein.checker.rationals import to_fractions
 from goldstein.checker.rounding import gamma
 from goldstein.errors import InputError, NotCertifiableError
-from goldstein.numerics.directed import (
+from goldstein.numerics.exact import (
     product_up,
     quotient_down,
     quotient_up,
@@ -35,7 +35,7 @@ from goldstein.numerics.directed import (
     sum_up,
 )
 from goldstein.numerics.spectral import singular_bounds, spectral_norm_upper
-from goldstein.solvers import schedules
+from goldstein.solvers import ball_state
 
 
 def contraction(q: float) -> float:
@@ -49,12 +49,12 @@ def oracle_bound(
     eps: float,
     delta: float,
     gamma: float,
-    round_failure: float = schedules.CHEAP_ROUND_FAILURE,
+    round_failure: float = ball_state.CHEAP_ROUND_FAILURE,
 ) -> tuple[int, int]:
     """Return the theorem's bound (values, gradients) for a certificate w.p. >= 1 - gamma."""
-    moves = schedules.descent_steps(gap, eps, delta)
-    steps = schedules.steps_per_round(lipschitz, eps, round_failure)
-    total = moves * schedules.rounds(moves, gamma, round_failure) * steps
+    moves = ball_state.descent_steps(gap, eps, delta)
+    steps = ball_state.steps_per_round(lipschitz, eps, round_failure)
+    total = moves * ball_state.rounds(moves, gamma, round_failure) * steps
     return total + 1, total
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from benchmarks.peers.remote import PeerProcess
 from benchmarks.recorder import OutOfBudget
 
-from goldstein.checker.constrained.box import as_box
+from goldstein.checker.constrained.limits import as_box
 from goldstein.oracles.problem import as_system
 
 #: A value and a gradient are one call each; seconds are those of PyGRANSO itself.

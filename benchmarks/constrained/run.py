@@ -23,7 +23,7 @@ from benchmarks.peers.remote import PYTHON, PeerProcess
 from scipy.optimize import NonlinearConstraint, minimize
 
 import goldstein as gs
-from goldstein.checker.constrained.box import Box, as_box
+from goldstein.checker.constrained.limits import Box, as_box
 from goldstein.oracles.problem import as_system
 
 #: Methods of SciPy with their most iterations; those of trust-constr take long.

@@ -11,8 +11,8 @@ import numpy as np
 from benchmarks.answer import Answer
 from benchmarks.recorder import Recorder
 
-from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.hull import min_norm_weights
+from goldstein.numerics.streams import uniform_in_ball
 
 SHRINK = 0.1
 BACKTRACK = 0.5

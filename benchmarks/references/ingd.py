@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.answer import Answer
 from benchmarks.recorder import Recorder
 
-from goldstein.numerics.ball import uniform_in_ball
+from goldstein.numerics.streams import uniform_in_ball
 
 
 def solve(

@@ -13,7 +13,7 @@ from tests.limits import gradient_enclosure, limiting_gradients
 from goldstein.apriori.curves import scalar_of
 from goldstein.calculus import Variable
 from goldstein.calculus import sum as sum_entries
-from goldstein.calculus.atoms.base import PiecewisePolynomial
+from goldstein.calculus.atoms.piecewise import PiecewisePolynomial
 from goldstein.checker.nodes import Piecewise
 from goldstein.errors import InputError, KinkError
 

@@ -12,7 +12,7 @@ from scipy import sparse
 from tests.limits import gradient_enclosure
 
 import goldstein as gs
-from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
+from goldstein.calculus.atoms.piecewise import Elementwise, PiecewisePolynomial
 from goldstein.calculus.evaluation import Evaluation
 from goldstein.calculus.operators import rational_scale
 from goldstein.checker.sides import point_at

@@ -18,9 +18,8 @@ from tests.functions import gated_vertices
 from tests.theorems import gated_pivot, nearest_kink_pivot
 
 import goldstein as gs
-from goldstein.apriori.outer_lipschitz import OuterLipschitz
-from goldstein.apriori.rules import rescale
-from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
+from goldstein.apriori.rules import OuterLipschitz, rescale
+from goldstein.calculus.atoms.piecewise import Elementwise, PiecewisePolynomial
 from goldstein.checker import nodes
 from goldstein.errors import InputError, KinkError
 

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.checker.enclosed.arrays import Enclosure
-from goldstein.checker.enclosed.smooth import FUNCTIONS
+from goldstein.checker.enclosed.arrays import FUNCTIONS, Enclosure
 from goldstein.checker.sides import point_at
 from goldstein.errors import InputError, NotCertifiableError
 

@@ -16,7 +16,7 @@ from tests.falsify import falsify
 from tests.theorems import max_pivot, smooth
 
 from goldstein.apriori import rules
-from goldstein.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.apriori.rules import OuterLipschitz
 from goldstein.errors import InputError, NotCertifiableError
 
 Z = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, -1.0]])

@@ -11,7 +11,7 @@ from goldstein.checker.blackbox.perturbed import radius
 from goldstein.construction.goldstein_claim import Construction
 from goldstein.errors import OutOfCalls, UnresolvedError
 from goldstein.oracles import CountedOracle, FunctionOracle, Oracle
-from goldstein.oracles.agreement import resolution_of
+from goldstein.oracles.diagnose import resolution_of
 
 
 class Silent(Oracle):

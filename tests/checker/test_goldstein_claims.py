@@ -17,7 +17,7 @@ from tests.forging import Forgery, bad_entries, bad_numbers
 import goldstein as gs
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker import sampled
-from goldstein.checker.constrained.box import as_box
+from goldstein.checker.constrained.limits import as_box
 from goldstein.checker.function import Asked
 from goldstein.checker.verification import Verification
 from goldstein.errors import GoldsteinError, KinkError

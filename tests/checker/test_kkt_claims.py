@@ -24,9 +24,8 @@ from goldstein.checker import sampled
 from goldstein.checker.blackbox.beside import MORE_WEIGHT, rebound
 from goldstein.checker.blackbox.perturbed import Neighbourhood, radius, resample
 from goldstein.checker.blackbox.qualification import LESS, qualification
-from goldstein.checker.constrained import multipliers
-from goldstein.checker.constrained.box import Box
-from goldstein.checker.constrained.limits import Limits
+from goldstein.checker.constrained import limits
+from goldstein.checker.constrained.limits import Box, Limits
 from goldstein.checker.function import Asked
 from goldstein.checker.rationals import sqrt_upper
 from goldstein.checker.verification import Verification
@@ -857,5 +856,5 @@ def test_the_gap_covers_the_rounding_of_long_steps() -> None:
 
 def test_how_far_a_claim_may_be_off() -> None:
     """Larger ones would believe more: whoever changes them says so here, too."""
-    assert (MORE_WEIGHT, LESS, multipliers.DEGENERATE) == (4.0, 10.0, 1e-3)
+    assert (MORE_WEIGHT, LESS, limits.DEGENERATE) == (4.0, 10.0, 1e-3)
     assert check(forged()).ok

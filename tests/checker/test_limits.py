@@ -14,9 +14,7 @@ from hypothesis import strategies as st
 
 from goldstein.certificates.kkt import KKTCertificate, residual_upper
 from goldstein.checker.blackbox.qualification import Hull
-from goldstein.checker.constrained.box import Box, best_normal
-from goldstein.checker.constrained.limits import Limits, as_groups
-from goldstein.checker.constrained.multipliers import check_signs
+from goldstein.checker.constrained.limits import Box, Limits, as_groups, best_normal, check_signs
 from goldstein.checker.exact import exact_combination
 from goldstein.checker.rationals import squared_norm
 from goldstein.checker.verification import Verification

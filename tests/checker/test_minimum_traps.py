@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.checker.constrained.box import Box
+from goldstein.checker.constrained.limits import Box
 from goldstein.checker.errors import NotCertifiableError
 from goldstein.checker.minimum.curvature import Pass, Region, at_least
 from goldstein.checker.minimum.minimum import convexity, minorant, slope_along

@@ -19,8 +19,7 @@ import goldstein as gs
 from goldstein.certificates import NearKKTCertificate
 from goldstein.certificates.near import separating
 from goldstein.checker import near
-from goldstein.checker.constrained.box import Box
-from goldstein.checker.constrained.limits import Limits
+from goldstein.checker.constrained.limits import Box, Limits
 from goldstein.checker.constrained.near import ExactProblem, linear_program
 from goldstein.checker.sides import point_at
 from goldstein.checker.verification import Verification

@@ -18,9 +18,8 @@ import pytest
 from scipy import sparse
 
 from goldstein.checker import nodes
-from goldstein.checker.enclosed.arrays import Enclosure
+from goldstein.checker.enclosed.arrays import FUNCTIONS, Enclosure
 from goldstein.checker.enclosed.part import cut
-from goldstein.checker.enclosed.smooth import FUNCTIONS
 from goldstein.checker.errors import Irrational
 from goldstein.checker.exact import CONSTANT, ZERO, Exact, Still
 from goldstein.checker.nodes import (

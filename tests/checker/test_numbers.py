@@ -13,13 +13,13 @@ import pytest
 from scipy import sparse
 
 from goldstein.checker import exact, nodes, rationals, rounding
-from goldstein.checker.enclosed import float_dot
+from goldstein.checker.enclosed import arrays
 from goldstein.checker.errors import Irrational
 from goldstein.checker.exact import Exact, exact_combination
 from goldstein.checker.rationals import to_fraction
 from goldstein.checker.verification import Verification
 from goldstein.errors import InputError, InputTypeError, NotCertifiableError
-from goldstein.numerics.directed import fraction_lower, sqrt_lower
+from goldstein.numerics.exact import fraction_lower, sqrt_lower
 from goldstein.storage.codec import as_number
 
 F = Fraction
@@ -384,20 +384,20 @@ def test_inner_products_of_floats_are_exact() -> None:
             )
             left[rng.random(size) < 0.2] = 0.0
             truth = sum((F(a) * F(b) for a, b in zip(left.tolist(), right.tolist())), F(0))
-            assert float_dot.float_dot(left, right) == truth
+            assert arrays.float_dot(left, right) == truth
     for a, b in ((2.0**-1074, 2.0**-1074), (-(2.0**1023), 2.0**1023), (5.0, -0.0)):
-        assert float_dot.float_dot(np.array([a, 1.0]), np.array([b, 1.0])) == F(a) * F(b) + 1
+        assert arrays.float_dot(np.array([a, 1.0]), np.array([b, 1.0])) == F(a) * F(b) + 1
     most = np.nextafter(2.0, 0.0)
     many = np.full(5000, most)
-    assert float_dot.float_dot(many, -many) == -5000 * F(most) ** 2
-    assert float_dot.float_dot(np.zeros(0), np.zeros(0)) == 0
+    assert arrays.float_dot(many, -many) == -5000 * F(most) ** 2
+    assert arrays.float_dot(np.zeros(0), np.zeros(0)) == 0
     for left, right in (
         (np.ones(2), np.ones(3)),
         (np.array([math.nan]), np.ones(1)),
         (np.ones(1), np.array([math.inf])),
     ):
         with pytest.raises(InputError):
-            float_dot.float_dot(left, right)
+            arrays.float_dot(left, right)
 
 
 def test_rows_times_exact_vectors() -> None:
@@ -406,7 +406,7 @@ def test_rows_times_exact_vectors() -> None:
         values = [F(int(a), 7 if rng.random() < share else 8) for a in rng.integers(-99, 99, 40)]
         table = rng.standard_normal((20, 40)) * (rng.random((20, 40)) < 0.5)
         truth = [sum((F(a) * q for a, q in zip(row, values)), F(0)) for row in table.tolist()]
-        assert float_dot.row_products(sparse.csr_array(table), values) == truth
+        assert arrays.row_products(sparse.csr_array(table), values) == truth
 
 
 # --- verdicts --------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from goldstein.checker.blackbox.perturbed import (
     radius,
     resample,
 )
-from goldstein.checker.constrained.box import Box, as_box
+from goldstein.checker.constrained.limits import Box, as_box
 from goldstein.checker.function import Asked
 from goldstein.checker.rationals import squared_distance
 from goldstein.checker.rounding import gamma, mean_length, rounding_slack

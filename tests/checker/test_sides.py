@@ -11,7 +11,7 @@ from benchmarks.differential import random_function
 
 import goldstein as gs
 from goldstein.checker import nodes, sides
-from goldstein.checker.enclosed import common_part
+from goldstein.checker.enclosed import point as enclosed
 from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.enclosed.point import EnclosedPoint, require_finite
 from goldstein.checker.nodes import Max, Piecewise
@@ -133,7 +133,7 @@ def test_enclosed_limits_are_the_exact_ones(
     exact = limits(F, some)
     monkeypatch.setattr(sides, "RATIONAL_WORK", -1)
     for constant, value in CHANGES[how].items():
-        monkeypatch.setattr(common_part, constant, value)
+        monkeypatch.setattr(enclosed, constant, value)
     same(limits(F, some), exact)
     if how == "enclosed":
         same(limits(F, some.tolist()), exact)
@@ -267,9 +267,9 @@ def test_paths_of_different_degrees_are_compared() -> None:
 def test_signs_of_products_are_exact() -> None:
     left = np.array([[1.0, 2.0**-60, 1e-300], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
     right = np.array([[1.0, 1.0, 0.0], [1.0, -(2.0**60), 0.0], [0.0, 0.0, 1e-300], [1.0, -1.0, 0]])
-    found = common_part.signs_of_products(left, right)
+    found = enclosed.signs_of_products(left, right)
     assert found.tolist() == [[1, 0, 1, 1], [1, -1, 0, 0], [0, 0, 0, 0]]
-    huge = common_part.signs_of_products(np.array([[1e308, 1e308]]), np.array([[1e308, -1e308]]))
+    huge = enclosed.signs_of_products(np.array([[1e308, 1e308]]), np.array([[1e308, -1e308]]))
     assert huge.tolist() == [[0]]
     rng = np.random.default_rng(0)
     a, b = rng.integers(-3, 4, (20, 4)) * 2.0**-30, rng.integers(-3, 4, (20, 4)) * 1.0
@@ -278,7 +278,7 @@ def test_signs_of_products_are_exact() -> None:
         [int(np.sign(sum(Fraction(p) * Fraction(q) for p, q in zip(u, v)))) for v in b.tolist()]
         for u in a.tolist()
     ]
-    assert common_part.signs_of_products(a, b).tolist() == truth
+    assert enclosed.signs_of_products(a, b).tolist() == truth
 
 
 def test_rational_points_are_enclosed() -> None:

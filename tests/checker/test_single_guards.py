@@ -15,9 +15,7 @@ import goldstein as gs
 from goldstein.checker import nodes, sampled
 from goldstein.checker.blackbox.qualification import Hull
 from goldstein.checker.constrained import near
-from goldstein.checker.constrained.box import as_box
-from goldstein.checker.constrained.limits import Limits, as_groups
-from goldstein.checker.constrained.multipliers import readings
+from goldstein.checker.constrained.limits import Limits, as_box, as_groups, readings
 from goldstein.checker.enclosed.point import EnclosedPoint
 from goldstein.checker.function import Asked
 from goldstein.checker.minimum import lower

@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import LinearConstraint, linprog, nnls
 
 import goldstein as gs
-from goldstein.checker.constrained.box import as_box
+from goldstein.checker.constrained.limits import as_box
 from goldstein.numerics.hull_problems import conic_weights
 from goldstein.solvers import REGISTRY
 

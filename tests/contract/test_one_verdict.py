@@ -12,8 +12,8 @@ from tests.functions import norm1
 
 import goldstein as gs
 from goldstein.oracles import FunctionOracle
-from goldstein.oracles.agreement import gradient_is_wrong
 from goldstein.oracles.counted import CountedOracle
+from goldstein.oracles.diagnose import gradient_is_wrong
 
 pytestmark = pytest.mark.filterwarnings("ignore::goldstein.PrecisionWarning")
 

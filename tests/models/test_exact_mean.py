@@ -13,7 +13,7 @@ from tests.limits import gradient_enclosure, limiting_gradients
 from goldstein.certificates import NearCertificate
 from goldstein.checker.sides import RATIONAL_WORK
 from goldstein.models import relu_one_layer, relu_two_layer
-from goldstein.numerics.long_sum import exact_sum
+from goldstein.numerics.exact import exact_sum
 
 WAY = [[1.0]]
 

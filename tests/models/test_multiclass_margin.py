@@ -18,7 +18,7 @@ from goldstein.calculus import Variable, row_max, sum
 from goldstein.certificates import NearCertificate
 from goldstein.errors import InputError, InputTypeError, KinkError
 from goldstein.models import margin_svm, multiclass_margin
-from goldstein.models.margin_problem import Smoothing
+from goldstein.models.margin_svm import Smoothing
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((30, 3))

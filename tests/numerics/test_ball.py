@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from goldstein.checker.rounding import distance_upper
-from goldstein.numerics.ball import inner_radius, sphere_shadow, uniform_in_ball
-from goldstein.numerics.streams import stream
+from goldstein.numerics.streams import inner_radius, sphere_shadow, stream, uniform_in_ball
 
 LEVEL = 1e-4  # of every statistical test here; the seeds are fixed, so nothing flickers
 

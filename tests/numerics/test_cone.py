@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from goldstein.checker.rounding import distance_upper
-from goldstein.numerics.cone import conic_point, tilt, trial_point
-from goldstein.numerics.streams import stream
+from goldstein.numerics.streams import conic_point, stream, tilt, trial_point
 
 
 @pytest.mark.parametrize("dim", [2, 3, 10, 50])

@@ -15,7 +15,7 @@ from goldstein.checker import rationals
 from goldstein.checker.exact import exact_combination
 from goldstein.errors import InputError
 from goldstein.numerics import exact
-from goldstein.numerics.directed import fraction_lower, sqrt_lower
+from goldstein.numerics.exact import fraction_lower, sqrt_lower
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 small_ints = st.integers(-3, 3).map(float)

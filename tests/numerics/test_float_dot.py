@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from goldstein.checker import rationals
-from goldstein.checker.enclosed.float_dot import float_dot as dot
-from goldstein.checker.enclosed.float_dot import row_products
+from goldstein.checker.enclosed.arrays import float_dot as dot
+from goldstein.checker.enclosed.arrays import row_products
 from goldstein.errors import InputError
 from goldstein.numerics import exact
 

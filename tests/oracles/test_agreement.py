@@ -8,7 +8,7 @@ import pytest
 from goldstein.checker.arrays import Vector
 from goldstein.errors import ContradictedError
 from goldstein.oracles import CountedOracle, FunctionOracle
-from goldstein.oracles.agreement import Known, resolution_of
+from goldstein.oracles.diagnose import Known, resolution_of
 
 X = np.array([0.3, -1.2, 0.7])
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.checker.constrained.box import as_box
+from goldstein.checker.constrained.limits import as_box
 from goldstein.oracles.problem import as_system
 
 NAMES = gs.problems.names("constrained")

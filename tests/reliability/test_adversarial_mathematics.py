@@ -20,11 +20,10 @@ from scipy.optimize import NonlinearConstraint
 
 import goldstein as gs
 from goldstein.construction.goldstein_claim import heaviest
-from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.hull import min_norm_weights
-from goldstein.numerics.streams import stream
+from goldstein.numerics.streams import stream, uniform_in_ball
 from goldstein.oracles import CountedOracle
-from goldstein.oracles.agreement import resolution_of
+from goldstein.oracles.diagnose import resolution_of
 
 Status = gs.Status
 ANY = tuple(Status)

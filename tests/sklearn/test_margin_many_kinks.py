@@ -14,7 +14,7 @@ from goldstein.certificates.verifying import as_proved
 from goldstein.fitting.margin_fit import goldstein_at, goldstein_by_scaling, thinned
 from goldstein.fitting.margin_newton import _Search, minimise_margin, narrowed, truncated_direction
 from goldstein.models import margin_svm
-from goldstein.models.margin_problem import MarginProblem, Smoothing, labelled_rows
+from goldstein.models.margin_svm import MarginProblem, Smoothing, labelled_rows
 from goldstein.sklearn import RhoMarginSVC
 
 

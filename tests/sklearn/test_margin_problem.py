@@ -13,7 +13,7 @@ from goldstein.fitting.margin_finish import solve_hinge_qp
 from goldstein.fitting.margin_fit import goldstein_at, near_at
 from goldstein.fitting.margin_newton import minimise_margin
 from goldstein.models import margin_svm
-from goldstein.models.margin_problem import MarginProblem, Smoothing
+from goldstein.models.margin_svm import MarginProblem, Smoothing
 
 
 def random_problem(seed: int, n: int = 30, d: int = 4, *, as_sparse: bool = False) -> MarginProblem:

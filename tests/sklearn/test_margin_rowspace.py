@@ -13,7 +13,7 @@ from goldstein.fitting.margin_finish import BUDGET, dispensable, distinct_rows, 
 from goldstein.fitting.margin_fit import _best_start
 from goldstein.fitting.margin_newton import minimise_margin
 from goldstein.fitting.margin_rowspace import least_norm, row_space
-from goldstein.models.margin_problem import MarginProblem
+from goldstein.models.margin_svm import MarginProblem
 from goldstein.sklearn import RhoMarginSVC
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from goldstein.errors import InputError
-from goldstein.solvers.adam_schedules import (
+from goldstein.solvers.stochastic_schedules import (
     FORESIGHT,
     AdamO2NCSchedule,
     adam_o2nc_practice,

@@ -11,7 +11,7 @@ import pytest
 
 import goldstein as gs
 from goldstein.oracles import CountedOracle, FunctionOracle
-from goldstein.solvers.ask_tell import Answers
+from goldstein.solvers.base import Answers
 from goldstein.solvers.logic.questions import TRIAL, VALUE
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.solvers import continuation
+from goldstein.solvers import loop
 
 
 def solve(name: str, level: float, d: int | None = None, **more) -> gs.Result:
@@ -27,7 +27,7 @@ def test_small_gradients_far_from_the_bottom_are_not_the_end() -> None:
     res = solve("active_faces", 1e-2, 10_000)
     assert res.success
     assert res.fun < 9e-3
-    assert res.nfev + res.ngev < continuation.LONGEST * 20 + continuation.SHORTEST
+    assert res.nfev + res.ngev < loop.LONGEST * 20 + loop.SHORTEST
 
 
 @pytest.mark.parametrize("scale", [1e-2, 1e-3])
@@ -65,9 +65,9 @@ def test_a_certificate_that_promises_enough_is_the_end(name: str) -> None:
     plain = solve(name, 1e-2, options={"go_on": False})
     res = solve(name, 1e-2)
     problem = gs.problems.get(name)
-    promised = continuation.optimality_gap(plain.certificate, problem.x0)
+    promised = loop.optimality_gap(plain.certificate, problem.x0)
     assert plain.fun - problem.best_value <= promised
-    assert promised <= continuation.SHARE * (problem.fun(problem.x0) - plain.fun)
+    assert promised <= loop.SHARE * (problem.fun(problem.x0) - plain.fun)
     assert (res.nfev, res.ngev) == (plain.nfev, plain.ngev)
 
 
@@ -77,7 +77,7 @@ def test_where_f_has_stopped_falling_the_certificate_is_the_end(name: str) -> No
     res = solve(name, 1e-4)
     assert res.success
     assert res.fun <= plain.fun
-    assert res.nfev + res.ngev <= 1.5 * (plain.nfev + plain.ngev) + continuation.EARLY
+    assert res.nfev + res.ngev <= 1.5 * (plain.nfev + plain.ngev) + loop.EARLY
 
 
 def test_a_minimiser_costs_a_few_calls_only() -> None:
@@ -85,7 +85,7 @@ def test_a_minimiser_costs_a_few_calls_only() -> None:
         lambda x: np.abs(x).sum(), np.full(3, 1e-9), np.sign, eps=1e-2, delta=1e-2, rng=0
     )
     assert res.success
-    assert res.nfev + res.ngev < 2 * continuation.EARLY
+    assert res.nfev + res.ngev < 2 * loop.EARLY
 
 
 @pytest.mark.parametrize("name", ["crescent", "network_1321_mse", "evd61", "chained_cb3_1"])
@@ -97,15 +97,15 @@ def test_a_warm_start_costs_a_few_calls_only(name: str) -> None:
         res = gs.minimize(problem, warm, eps=1e-2, delta=1e-2, rng=1, options={"go_on": on})
         assert res.success
         calls.append(res.nfev + res.ngev)
-    assert calls[1] <= max(calls[0], continuation.EARLY) + continuation.EARLY
+    assert calls[1] <= max(calls[0], loop.EARLY) + loop.EARLY
 
 
 def test_a_proof_that_does_not_come_ends_with_the_one_in_hand(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     first = solve("network_1321_mse", 1e-2, options={"go_on": False})
-    monkeypatch.setattr(continuation, "SHORTEST", 1)
-    monkeypatch.setattr(continuation, "LONGEST", 1.1)
+    monkeypatch.setattr(loop, "SHORTEST", 1)
+    monkeypatch.setattr(loop, "LONGEST", 1.1)
     res = solve("network_1321_mse", 1e-2)
     assert res.success
     assert res.fun == first.fun

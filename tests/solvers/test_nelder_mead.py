@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from goldstein.errors import OutOfCalls
-from goldstein.solvers.nelder_mead import MOST, close_in
+from goldstein.solvers.evolution import MOST, close_in
 
 
 def free(points: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.solvers import continuation
+from goldstein.solvers import loop
 
 
 def cone(rng: np.random.Generator, d: int, pieces: int):
@@ -29,7 +29,7 @@ def test_no_point_is_lower_than_promised(seed: int) -> None:
     way = rng.standard_normal((2000, d))
     reach = np.linalg.norm(x - start)
     way *= (reach * rng.uniform(0, 1, 2000) / np.linalg.norm(way, axis=1))[:, None]
-    allowed = continuation.optimality_gap(claim, start)
+    allowed = loop.optimality_gap(claim, start)
     assert f(x + way).min() >= f(x) - allowed - 1e-12 * (1 + reach)
     # And it is a promise: with small gradients and points close by, there is not much left.
     assert allowed <= claim.eps * max(reach, 0.1 * max(1, np.linalg.norm(start))) + 2 * claim.delta
@@ -41,7 +41,7 @@ def claim_at(x, jac) -> gs.GoldsteinCertificate:
 
 @pytest.mark.parametrize("d", [1, 3, 400])
 def test_gradients_of_a_convex_function_break_no_promise(d: int, monkeypatch) -> None:
-    monkeypatch.setattr(continuation, "_AT_ONCE", 1000)  # several parts
+    monkeypatch.setattr(loop, "_AT_ONCE", 1000)  # several parts
     rng = np.random.default_rng(d)
     m = rng.standard_normal((d, d))
 
@@ -50,9 +50,7 @@ def test_gradients_of_a_convex_function_break_no_promise(d: int, monkeypatch) ->
 
     points = rng.standard_normal((200, d))
     gradients = np.array([jac(y) for y in points])
-    assert not continuation.contradicts_convexity(
-        claim_at(rng.standard_normal(d), jac), points, gradients
-    )
+    assert not loop.contradicts_convexity(claim_at(rng.standard_normal(d), jac), points, gradients)
 
 
 @pytest.mark.parametrize("d", [1, 3, 400])
@@ -65,9 +63,9 @@ def test_gradients_that_no_convex_function_has_break_it(d: int) -> None:
     points = rng.standard_normal((200, d))
     gradients = np.array([jac(y) for y in points])
     claim = claim_at(np.full(d, 0.1), jac)
-    assert continuation.contradicts_convexity(claim, points, gradients)
+    assert loop.contradicts_convexity(claim, points, gradients)
     # One of them may be an accident, none is nothing.
     way = (points - claim.x) * (gradients - claim.gradients)
     odd = int(np.argmin(way.sum(axis=1)))
-    assert not continuation.contradicts_convexity(claim, points[[odd]], gradients[[odd]])
-    assert not continuation.contradicts_convexity(claim, points[:0], gradients[:0])
+    assert not loop.contradicts_convexity(claim, points[[odd]], gradients[[odd]])
+    assert not loop.contradicts_convexity(claim, points[:0], gradients[:0])

@@ -13,9 +13,8 @@ import goldstein as gs
 from goldstein.numerics.hull_problems import quadratic_weights
 from goldstein.oracles import CountedOracle, as_oracle
 from goldstein.solvers.logic import line_search
-from goldstein.solvers.memory import GradientMemory
+from goldstein.solvers.memory import GradientMemory, PointBundle
 from goldstein.solvers.metric import FactorMetric, LimitedMetric
-from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.quasi_newton import QuasiNewton
 from goldstein.solvers.tuning import TUNING
 

@@ -14,10 +14,9 @@ from tests.theorems import oracle_bound
 
 import goldstein as gs
 from goldstein.apriori import rules
-from goldstein.apriori.outer_lipschitz import OuterLipschitz
-from goldstein.numerics.ball import uniform_in_ball
-from goldstein.numerics.cone import tilt, trial_point
-from goldstein.solvers import schedules
+from goldstein.apriori.rules import OuterLipschitz
+from goldstein.numerics.streams import tilt, trial_point, uniform_in_ball
+from goldstein.solvers import ball_state
 from goldstein.solvers import stochastic_schedules as stochastic
 
 Z = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, -1.0]])
@@ -164,8 +163,8 @@ def test_erratum_10_order_of_tests_and_integer_schedules():
     assert res.success
     with pytest.raises(ZeroDivisionError):
         trial_point(np.ones(1), np.zeros(1), 0.0, 0.1, 0.0)
-    assert schedules.descent_steps(0.0, 0.1, 0.1) == 1
-    assert isinstance(schedules.steps_per_round(1.0, 0.3), int)
+    assert ball_state.descent_steps(0.0, 0.1, 0.1) == 1
+    assert isinstance(ball_state.steps_per_round(1.0, 0.3), int)
 
 
 def test_erratum_11_values_are_needed_at_kinks():
@@ -181,12 +180,12 @@ def test_erratum_12_oracle_count():
     """Values are calls too, and ln is more rounds than needed: log_16 suffices."""
     values, gradients = oracle_bound(1.0, 1.0, 0.1, 0.1, 0.01, 1 / 16)
     assert (values, gradients) == (400 * 4 * 8000 + 1, 400 * 4 * 8000)
-    assert schedules.rounds(400, 0.01, 1 / 16) < math.log(400 / 0.01)
+    assert ball_state.rounds(400, 0.01, 1 / 16) < math.log(400 / 0.01)
 
 
 def test_erratum_13_averages_longer_than_the_constant():
     """With |m| > L the weight leaves [0, 1]; a constant that is too small is raised, not used."""
-    assert schedules.averaging_weight(1.5) < 0.0 < 1.0 < schedules.averaging_weight(1.9)
+    assert ball_state.averaging_weight(1.5) < 0.0 < 1.0 < ball_state.averaging_weight(1.9)
     res = gs.minimize(
         lambda x: 5.0 * abs(x[0]), [1.0], lambda x: 5.0 * np.sign(x), eps=0.1, delta=0.5,
         method="pingd", lipschitz=1.0, rng=0,
@@ -235,7 +234,7 @@ def test_erratum_18_the_gap_is_measured_from_the_first_iterate():
         rng=0,
     )  # fmt: skip
     assert res.success
-    assert 1 <= res.nit <= schedules.descent_steps(1.0, 0.5, 0.25)
+    assert 1 <= res.nit <= ball_state.descent_steps(1.0, 0.5, 0.25)
 
 
 @pytest.mark.parametrize("radius", [0.5, 1.0, 3.0])

@@ -20,11 +20,11 @@ from tests.functions import gated_vertices
 from tests.theorems import contraction, max_pivot
 
 from goldstein.apriori import rules
-from goldstein.apriori.outer_lipschitz import OuterLipschitz
+from goldstein.apriori.rules import OuterLipschitz
 from goldstein.checker.rationals import exact_dot, sqrt_upper, squared_distance
-from goldstein.numerics.cone import conic_point, tilt, trial_point
 from goldstein.numerics.exact import project_exact
-from goldstein.solvers import schedules
+from goldstein.numerics.streams import conic_point, tilt, trial_point
+from goldstein.solvers import ball_state
 from goldstein.solvers import stochastic_schedules as stochastic
 
 Z = np.array([[1.0, 2.0, 0.0], [0.0, 1.0, -1.0]])
@@ -64,7 +64,7 @@ def wedge(z):
 def test_fact_01_averaging_weights():
     exact = {1.0: Fraction(1, 2), 0.5: Fraction(52, 59), 0.25: Fraction(32, 33)}
     for q, beta in exact.items():
-        assert schedules.averaging_weight(q) == pytest.approx(float(beta), rel=1e-15)
+        assert ball_state.averaging_weight(q) == pytest.approx(float(beta), rel=1e-15)
 
 
 def test_fact_02_contraction():
@@ -77,7 +77,7 @@ def test_fact_02_contraction():
 
 
 def test_fact_03_averaging_breaks_when_the_lipschitz_constant_is_too_small():
-    beta = schedules.averaging_weight
+    beta = ball_state.averaging_weight
     assert beta(1.5) == pytest.approx(-0.8)
     assert beta(1.9) == pytest.approx(10.9881, abs=1e-4)
     assert brentq(beta, 1.2, 1.4) == pytest.approx(1.294727, abs=1e-6)
@@ -94,14 +94,14 @@ def test_fact_04_tilted_points_stay_in_the_ball():
 
 
 def test_fact_05_schedule_of_the_paper():
-    assert schedules.steps_per_round(1.0, 0.1, 1 / 16) == 8000
-    assert schedules.descent_steps(1.0, 0.1, 0.1) == 400
-    assert schedules.rounds(400, 0.01, 1 / 16) == 4
+    assert ball_state.steps_per_round(1.0, 0.1, 1 / 16) == 8000
+    assert ball_state.descent_steps(1.0, 0.1, 0.1) == 400
+    assert ball_state.rounds(400, 0.01, 1 / 16) == 4
 
 
 def test_fact_06_cheaper_schedule():
-    assert schedules.steps_per_round(1.0, 0.1, 1 / math.e) == 1360
-    assert schedules.rounds(400, 0.01, 1 / math.e) == 11
+    assert ball_state.steps_per_round(1.0, 0.1, 1 / math.e) == 1360
+    assert ball_state.rounds(400, 0.01, 1 / math.e) == 11
     assert 1360 * 11 < 8000 * 4
 
 

@@ -1,6 +1,6 @@
 """What the paper proves about Algorithm 1, reproduced by simulation.
 
-Corrected constants: see docs/errata.md and goldstein.solvers.schedules.
+Corrected constants: see docs/errata.md and goldstein.solvers.ball_state.
 """
 
 from __future__ import annotations
@@ -18,10 +18,8 @@ from tests.theorems import contraction, oracle_bound
 
 import goldstein as gs
 from goldstein.checker.rounding import distance_upper
-from goldstein.numerics.ball import uniform_in_ball
-from goldstein.numerics.cone import conic_point, trial_point
-from goldstein.numerics.streams import stream
-from goldstein.solvers import schedules
+from goldstein.numerics.streams import conic_point, stream, trial_point, uniform_in_ball
+from goldstein.solvers import ball_state
 
 Gradient = Callable[[np.ndarray], np.ndarray]
 
@@ -30,9 +28,9 @@ Gradient = Callable[[np.ndarray], np.ndarray]
 
 
 def test_facts_1_to_3_beta_and_the_contraction() -> None:
-    assert schedules.averaging_weight(1.0) == 0.5
-    assert schedules.averaging_weight(0.5) == pytest.approx(52 / 59, rel=1e-15)
-    assert schedules.averaging_weight(0.25) == pytest.approx(32 / 33, rel=1e-15)
+    assert ball_state.averaging_weight(1.0) == 0.5
+    assert ball_state.averaging_weight(0.5) == pytest.approx(52 / 59, rel=1e-15)
+    assert ball_state.averaging_weight(0.25) == pytest.approx(32 / 33, rel=1e-15)
     assert contraction(1.0) == pytest.approx(3 / 14, rel=1e-15)
     grid = np.linspace(1e-6, 1.0, 200_001)
     values = np.array([contraction(q) for q in grid[::20]])
@@ -40,8 +38,8 @@ def test_facts_1_to_3_beta_and_the_contraction() -> None:
     assert grid[::20][values.argmin()] == pytest.approx(0.8623, abs=1e-3)
     assert values.min() > 1 / 5
     # Beyond L the weight is useless: negative, then a pole (erratum E13).
-    assert schedules.averaging_weight(1.5) == pytest.approx(-0.8, rel=1e-12)
-    assert schedules.averaging_weight(1.9) == pytest.approx(10.9881, abs=1e-4)
+    assert ball_state.averaging_weight(1.5) == pytest.approx(-0.8, rel=1e-12)
+    assert ball_state.averaging_weight(1.9) == pytest.approx(10.9881, abs=1e-4)
 
 
 @given(st.floats(1e-6, 1.0))
@@ -51,18 +49,18 @@ def test_beta_minimises_the_bound_of_the_proof(q: float) -> None:
     def bound(b: float) -> float:
         return b * b * q * q + (1 - b) ** 2 + b * (1 - b) * q * q / (1 - q / 8)
 
-    beta = schedules.averaging_weight(q)
+    beta = ball_state.averaging_weight(q)
     assert 0.0 <= beta <= 1.0
     assert bound(beta) <= min(bound(beta - 1e-3), bound(beta + 1e-3))
     assert bound(beta) == pytest.approx((1 - contraction(q) * q * q) * q * q, rel=1e-9)
 
 
 def test_facts_5_and_6_the_schedules() -> None:
-    T = schedules.descent_steps(1.0, 0.1, 0.1)
-    assert (schedules.steps_per_round(1, 0.1, 1 / 16), T, schedules.rounds(T, 0.01, 1 / 16)) == (
+    T = ball_state.descent_steps(1.0, 0.1, 0.1)
+    assert (ball_state.steps_per_round(1, 0.1, 1 / 16), T, ball_state.rounds(T, 0.01, 1 / 16)) == (
         8000, 400, 4,
     )  # fmt: skip
-    assert (schedules.steps_per_round(1, 0.1), schedules.rounds(T, 0.01)) == (1360, 11)
+    assert (ball_state.steps_per_round(1, 0.1), ball_state.rounds(T, 0.01)) == (1360, 11)
     assert oracle_bound(1, 1, 0.1, 0.1, 0.01, 1 / 16) == (12_800_001, 12_800_000)
     # The cheap failure level is cheaper, and no level beats it by much.
     costs = {
@@ -73,9 +71,9 @@ def test_facts_5_and_6_the_schedules() -> None:
 
 
 def test_degenerate_schedules_are_at_least_one() -> None:
-    assert schedules.descent_steps(0.0, 0.1, 0.1) == 1
-    assert schedules.steps_per_round(1e-9, 1.0) == 1
-    assert schedules.rounds(1, 0.9) == 1
+    assert ball_state.descent_steps(0.0, 0.1, 0.1) == 1
+    assert ball_state.steps_per_round(1e-9, 1.0) == 1
+    assert ball_state.rounds(1, 0.9) == 1
 
 
 # --- E|m_k|^2 <= 5 L^2 / (k + 4) while descent fails ---------------------------------------------
@@ -108,7 +106,7 @@ def one_round(
             break
         new = g(conic_point(rng, x, m, norm, delta, norm))
         if rule == "average":
-            beta = schedules.averaging_weight(norm)
+            beta = ball_state.averaging_weight(norm)
         else:  # the shortest vector of the segment, as in Bundle-PINGD
             beta = float(np.clip(new @ (new - m) / max((m - new) @ (m - new), 1e-300), 0, 1))
         m = beta * m + (1 - beta) * new
@@ -134,7 +132,7 @@ def test_the_average_shrinks_as_proved(dim: int, rule: str) -> None:
 def test_a_round_fails_less_often_than_its_level() -> None:
     """Markov: after K steps of failed descent, P(|m_K| > eps) < pi."""
     eps, pi = 0.5, 0.5
-    steps = schedules.steps_per_round(1.0, eps, pi)
+    steps = ball_state.steps_per_round(1.0, eps, pi)
     failures = 0
     for r in range(100):
         rng = stream(12, r, "theory")

@@ -11,7 +11,7 @@ import torch
 import goldstein.torch
 from goldstein.errors import InputError
 from goldstein.numerics.streams import mixed_uniform, mixing_key
-from goldstein.solvers.adam_schedules import adam_o2nc_practice, adam_o2nc_theory
+from goldstein.solvers.stochastic_schedules import adam_o2nc_practice, adam_o2nc_theory
 from goldstein.torch.optimizers import device_uniform
 
 

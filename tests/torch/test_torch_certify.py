@@ -16,8 +16,7 @@ import goldstein as gs
 import goldstein.torch
 from goldstein.errors import InputError, InputTypeError
 from goldstein.oracles import data_mean as kept_batches
-from goldstein.torch.batches import as_double
-from goldstein.torch.vectors import unflatten
+from goldstein.torch.oracle import as_double, unflatten
 
 
 def problem(samples: int = 60, dtype: torch.dtype = torch.float32):

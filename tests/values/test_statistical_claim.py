@@ -16,7 +16,7 @@ import goldstein as gs
 from goldstein.certificates import values
 from goldstein.certificates.confidence import lower_limits, mean_limits
 from goldstein.certificates.values import OfFunction, Places, upper_bound
-from goldstein.checker.constrained.box import Box
+from goldstein.checker.constrained.limits import Box
 from goldstein.construction.values_claim import Statistics, places_around, state_values
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.function import ValueOracle

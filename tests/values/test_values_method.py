@@ -20,7 +20,7 @@ from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.differences import Differences, Stencil, noise_level
 from goldstein.oracles.function import ValueOracle
-from goldstein.solvers.zeroth_order import TwoPoints, second_moment
+from goldstein.solvers.values import TwoPoints, second_moment
 
 PROBLEMS = ["crescent", "cb3", "dem", "mifflin_2", "dc_1", "rosenbrock", "wf", "rosen_suzuki"]
 

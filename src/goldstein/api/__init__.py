@@ -1,17 +1,17 @@
 """`minimize` and `certify`: the only place where solvers meet certificates."""
 
-from goldstein.api.around import LookAround, look_around
 from goldstein.api.certify import (
+    LookAround,
     StationarityCurve,
     Target,
     certify,
     certify_result,
+    look_around,
     stationarity_curve,
     suggest_target,
 )
 from goldstein.api.inputs import PrecisionWarning
-from goldstein.api.minimize import minimize
-from goldstein.api.search import Question, Search
+from goldstein.api.minimize import Question, Search, minimize
 
 __all__ = [
     "LookAround",

@@ -1,16 +1,22 @@
-"""`certify` and its company: a point as it is, over radii, from other optimizers, on data."""
+"""`certify` and its company: a point as it is, over radii, from other optimizers, on data.
+
+`look_around`: which share of a ball is lower than its centre, for functions of any kind.
+
+Several starts, and the best of what came of them.
+"""
 
 from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Required, TypedDict, Unpack, overload
+from typing import Any, Literal, Required, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import betaincinv
 
 from goldstein.api.driver import Call, Task
 from goldstein.api.inputs import (
@@ -38,19 +44,22 @@ from goldstein.certificates import (
     ValuesCertificate,
 )
 from goldstein.checker.arrays import Vector
-from goldstein.checker.constrained.box import as_box
+from goldstein.checker.constrained.limits import as_box
+from goldstein.checker.verification import Label
 from goldstein.construction.cold import Cold, look_at_far_ends
 from goldstein.construction.judge import describe
 from goldstein.display import InNotebooks, Plotted
 from goldstein.errors import InputError, InputTypeError, KinkError
-from goldstein.numerics.ball import LONGEST, smallest_delta, uniform_in_ball
-from goldstein.numerics.streams import seed_from, stream
+from goldstein.numerics.streams import LONGEST, seed_from, smallest_delta, stream, uniform_in_ball
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.data_mean import DataMean, Progress
+from goldstein.oracles.function import values_of
 from goldstein.oracles.workers import Workers
 from goldstein.prox.term import Term
 from goldstein.reductions.base import Options
+from goldstein.result import Result
 from goldstein.solvers import Request
+from goldstein.solvers.base import CTRL_C
 from goldstein.solvers.gather import Enrichment
 
 Function = Oracle | Callable[..., Any]
@@ -497,3 +506,145 @@ def suggest_target(
         delta = min(delta, f_tol / (4.0 * steep))
         eps = f_tol / (2.0 * size)
     return Target(eps, max(delta, smallest_delta(start)), steep, size)
+
+
+@dataclass(frozen=True)
+class LookAround:
+    """What values at random points of a ball say.
+
+    Attributes
+    ----------
+    share : float
+        Part of the points that were lower than x.
+    upper : float
+        With the stated confidence, no larger part of the ball is lower than x.
+    lowest : float
+        The lowest value seen minus f(x); 0 if none was lower.
+    point : ndarray
+        Where that was; x if none was lower.
+    radius, confidence : float
+    n : int
+    label : str
+        "estimated".
+    """
+
+    share: float
+    upper: float
+    lowest: float
+    point: Any
+    radius: float
+    n: int
+    confidence: float
+    label: Label = "estimated"
+
+    def __repr__(self) -> str:
+        return (
+            f"{100 * self.share:.3g} % of {self.n} points within {self.radius:g} are lower, at "
+            f"most {100 * self.upper:.3g} % of the ball with confidence {self.confidence:g}; "
+            f"lowest: {self.lowest:.3g} from f(x), {self.label}"
+        )
+
+
+def look_around(
+    fun: Oracle | Callable[..., Any],
+    x: Any,
+    *,
+    radius: float,
+    n: int = 3000,
+    confidence: float = 0.95,
+    rng: RNG = None,
+) -> LookAround:
+    """Say which share of a ball is lower than its centre: statistics, for any function.
+
+    Parameters
+    ----------
+    fun : callable, Oracle or Expression
+        Only its values are asked for.
+    x : array_like
+        The centre.
+    radius : float
+        Points are uniform in the ball of this radius.
+    n : int
+        How many.
+    confidence : float
+        Of the upper limit (Clopper and Pearson, Biometrika 26, 1934).
+    rng : None, int or Generator
+
+    Returns
+    -------
+    LookAround
+
+    Examples
+    --------
+    >>> import goldstein as gs
+    >>> seen = gs.look_around(lambda x: abs(x[0]) - 0.1 * abs(x[1]), [0.0, 0.0], radius=1.0, rng=0)
+    >>> 0.02 < seen.share < seen.upper < 0.1, seen.lowest < 0, seen.label
+    (True, True, 'estimated')
+    """
+    layout, point = as_point(x, "x")
+    for name, value, high in (("radius", radius, np.inf), ("confidence", confidence, 1.0)):
+        if not (is_number(value) and 0 < value < high):
+            raise InputError(f"{name} must be a number between 0 and {high:g}, got {value!r}.")
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise InputError(f"n must be a positive integer, got {n!r}.")
+    oracle = CountedOracle(values_of(fun, None, (), layout))
+    draw = stream(seed_from(rng), 0, "look around")
+    here = oracle.value(point)
+    lower, best, where = 0, here, point
+    for _ in range(n):
+        z = uniform_in_ball(draw, point, float(radius))
+        value = oracle.value(z)
+        lower += value < here
+        if value < best:
+            best, where = value, z
+    upper = 1.0 if lower == n else float(betaincinv(lower + 1, n - lower, confidence))
+    return LookAround(lower / n, upper, best - here, where, float(radius), n, float(confidence))
+
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+def best_of(answers: Iterable[T], value: Callable[[T], float]) -> T:
+    """Return the answer of smallest value; of equal ones the first, and never one without value.
+
+    Examples
+    --------
+    >>> best_of([3.0, math.nan, -1.0], value=float)
+    -1.0
+    """
+
+    def key(answer: T) -> float:
+        found = float(value(answer))
+        return math.inf if math.isnan(found) else found
+
+    return min(answers, key=key)
+
+
+def search_from(starts: Iterable[S], search: Callable[[S], T], value: Callable[[T], float]) -> T:
+    """Search from every start in turn, and return the best answer.
+
+    Examples
+    --------
+    >>> search_from([-3, 2], search=abs, value=float)
+    2
+    """
+    return best_of(map(search, starts), value)
+
+
+def uninterrupted(result: Result) -> Result:
+    """Return a result, unless Ctrl-C ended its run: then whatever it is a part of ends as well."""
+    if result.stopped_by == CTRL_C:
+        raise KeyboardInterrupt
+    return result
+
+
+def start_seed(seed: int, index: int) -> int:
+    """Return the seed of one start: it depends on nothing but these two.
+
+    Examples
+    --------
+    >>> start_seed(0, 1) == start_seed(0, 1) != start_seed(0, 2)
+    True
+    """
+    return int(stream(seed, index, "seed of a start").integers(2**63))

@@ -27,11 +27,10 @@ import goldstein.reductions.minimum  # noqa: F401 - registers its kind
 from goldstein import __version__
 from goldstein.api.inputs import deadline_after, refuse, sized
 from goldstein.api.progress import reporter
-from goldstein.certificates.plus import bounded_term
+from goldstein.certificates.goldstein import bounded_term
 from goldstein.certificates.verifying import with_layout
 from goldstein.checker.arrays import Vector
-from goldstein.checker.constrained.box import as_box
-from goldstein.checker.constrained.limits import Group
+from goldstein.checker.constrained.limits import Group, as_box
 from goldstein.checker.layout import Layout, put_together
 from goldstein.construction.judge import describe
 from goldstein.errors import (
@@ -42,8 +41,7 @@ from goldstein.errors import (
     InputTypeError,
     OracleError,
 )
-from goldstein.numerics.ball import LONGEST, size_of, uniform_in_ball
-from goldstein.numerics.streams import stream
+from goldstein.numerics.streams import LONGEST, size_of, stream, uniform_in_ball
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.differences import Differences, Stencil
 from goldstein.oracles.function import DIFFERENCES, values_of

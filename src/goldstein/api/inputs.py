@@ -21,9 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from goldstein.checker.arrays import Vector
 from goldstein.checker.layout import Layout
+from goldstein.checker.rationals import exact_floats
 from goldstein.errors import InputError, InputTypeError
-from goldstein.numerics.ball import LONGEST, size_of, smallest_delta
-from goldstein.numerics.exact_floats import exact_float, exact_floats
+from goldstein.numerics.exact import exact_float
+from goldstein.numerics.streams import LONGEST, size_of, smallest_delta
 from goldstein.oracles import Oracle
 from goldstein.oracles.function import flat_point
 from goldstein.reductions.base import USUAL, Options

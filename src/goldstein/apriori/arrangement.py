@@ -18,8 +18,8 @@ import numpy as np
 from goldstein.apriori.curves import Scalar, scalar_of
 from goldstein.apriori.modulus import arguments, plan, tree_of
 from goldstein.apriori.rules import levelled, nearest_kink, row_norms_upper
+from goldstein.calculus.elementary import Foreign
 from goldstein.calculus.expression import Expression, meant, numbered
-from goldstein.calculus.foreign import Foreign
 from goldstein.calculus.rows import Row, affine_row
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Matrix, Vector
@@ -27,8 +27,13 @@ from goldstein.checker.rationals import exact_dot, nearest_float, squared_norm, 
 from goldstein.checker.rounding import gamma
 from goldstein.checker.sides import Program
 from goldstein.errors import NotCertifiableError
-from goldstein.numerics.directed import product_up, quotient_down, root_sum_squares_up
-from goldstein.numerics.exact import connected, exact_rank
+from goldstein.numerics.exact import (
+    connected,
+    exact_rank,
+    product_up,
+    quotient_down,
+    root_sum_squares_up,
+)
 from goldstein.numerics.spectral import singular_bounds, spectral_norm_upper
 
 _NO_RANK = "use a transported certificate, which needs no rank"

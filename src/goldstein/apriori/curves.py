@@ -11,13 +11,13 @@ from math import inf, isinf
 
 import numpy as np
 
-from goldstein.calculus.atoms.base import Atom, Curve
+from goldstein.calculus.atoms.piecewise import Atom, Curve
 from goldstein.calculus.expression import Expression, Variable
 from goldstein.checker.arrays import Vector
 from goldstein.checker.nodes import Piecewise
 from goldstein.checker.nodes import polynomial as power
 from goldstein.checker.rationals import fraction_upper
-from goldstein.numerics.directed import fraction_lower
+from goldstein.numerics.exact import fraction_lower
 
 Bound = Callable[[float, float], float]
 

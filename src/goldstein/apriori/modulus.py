@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import svds
 
 from goldstein.apriori.curves import Scalar, scalar_of
-from goldstein.calculus.atoms.base import Atom, Curve
+from goldstein.calculus.atoms.piecewise import Atom, Curve
+from goldstein.calculus.elementary import Foreign
 from goldstein.calculus.expression import Ball, Expression, as_matrix, in_order
-from goldstein.calculus.foreign import Foreign
 from goldstein.calculus.operators import matrix_norm, picked
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector

@@ -23,15 +23,13 @@ from goldstein.calculus.operators import sum_entries as sum
 
 _HIGHER = {
     "goldstein.apriori.arrangement": ["MissingAssumption"],
-    "goldstein.apriori.explain": ["Explanation"],
+    "goldstein.apriori.explain": ["Explanation", "GoldsteinTarget", "goldstein_target"],
     "goldstein.apriori.modulus": ["Block"],
-    "goldstein.apriori.outer_lipschitz": ["OuterLipschitz"],
     "goldstein.apriori.rules": [
-        "ArrowBlock", "linear_composition", "near_from_goldstein", "partially_separable_sum",
-        "rescale", "separable_sum", "shared_pivot_sum", "smooth_sum",
+        "ArrowBlock", "OuterLipschitz", "linear_composition", "near_from_goldstein",
+        "partially_separable_sum", "rescale", "separable_sum", "shared_pivot_sum", "smooth_sum",
     ],
-    "goldstein.apriori.target": ["GoldsteinTarget", "goldstein_target"],
-    "goldstein.construction.near.clarke": [
+    "goldstein.construction.near.evidence": [
         "ClarkeDistance", "SpanTest", "clarke_distance", "span_test",
     ],
     "goldstein.construction.near.pivot": ["near_certificate"],

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from goldstein.calculus.atoms.base import Elementwise, PiecewisePolynomial
-from goldstein.calculus.atoms.maximum import maximum, minimum
+from goldstein.calculus.atoms.order import maximum, minimum
+from goldstein.calculus.atoms.piecewise import Elementwise, PiecewisePolynomial
 from goldstein.calculus.expression import (
     Expression,
     Variable,

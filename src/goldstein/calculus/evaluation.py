@@ -20,8 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from goldstein.calculus.elementary import ELEMENTARY
-from goldstein.calculus.foreign import Foreign
+from goldstein.calculus.elementary import ELEMENTARY, Foreign
 from goldstein.checker import nodes as kinds
 from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.checker.exact import Exact

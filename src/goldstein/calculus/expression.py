@@ -20,23 +20,23 @@ import numpy as np
 from scipy import sparse
 
 from goldstein.calculus.blocked_rows import BlockedRows
+from goldstein.calculus.constants import SetOnce
+from goldstein.calculus.elementary import Foreign
 from goldstein.calculus.evaluation import Evaluation, Pieces, States
-from goldstein.calculus.foreign import Foreign
-from goldstein.calculus.set_once import SetOnce
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
+from goldstein.checker.enclosed.arrays import FUNCTIONS
 from goldstein.checker.enclosed.point import EnclosedPoint
-from goldstein.checker.enclosed.smooth import FUNCTIONS
+from goldstein.checker.rationals import exact_floats
 from goldstein.checker.sides import Program, Side
 from goldstein.errors import InputError, InputTypeError, KinkError, NotCertifiableError
-from goldstein.numerics.exact_floats import exact_floats
 from goldstein.oracles import Oracle
 from goldstein.oracles.problem import Comparison
 
 if TYPE_CHECKING:
     from goldstein.apriori.explain import Explanation
     from goldstein.apriori.modulus import Domain
-    from goldstein.apriori.outer_lipschitz import OuterLipschitz
+    from goldstein.apriori.rules import OuterLipschitz
 
 
 _FLOAT64 = np.dtype(np.float64)

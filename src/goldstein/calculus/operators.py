@@ -16,6 +16,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from goldstein.calculus.blocked_rows import BlockedRows
 from goldstein.calculus.constants import hand_over, own, own_integers, own_sparse
+from goldstein.calculus.elementary import Foreign
 from goldstein.calculus.expression import (
     Expression,
     as_expression,
@@ -23,13 +24,12 @@ from goldstein.calculus.expression import (
     holds_expressions,
     meant,
 )
-from goldstein.calculus.foreign import Foreign
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
-from goldstein.checker.rationals import fraction_upper
+from goldstein.checker.rationals import exact_floats, fraction_upper
 from goldstein.checker.rounding import norm_upper
 from goldstein.errors import InputError, InputTypeError
-from goldstein.numerics.exact_floats import exact_floats, exact_number
+from goldstein.numerics.exact import exact_number
 from goldstein.numerics.spectral import spectral_norm_upper
 
 Shape = tuple[int, ...]

@@ -1,10 +1,9 @@
 """The trusted side: certificates, and the checks that re-derive them from the function."""
 
-from goldstein.certificates.goldstein import GoldsteinCertificate
+from goldstein.certificates.goldstein import GoldsteinCertificate, PlusCertificate
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.minimum import MinimumCertificate, Refutation
 from goldstein.certificates.near import NearCertificate, NearKKTCertificate
-from goldstein.certificates.plus import PlusCertificate
 from goldstein.certificates.values import ValuesCertificate, ValuesKKTCertificate
 from goldstein.checker.verification import Check, Verification
 from goldstein.storage.codec import load_certificate

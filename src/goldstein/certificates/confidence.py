@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.rationals import exact_floats
 from goldstein.checker.rounding import distance_upper
 from goldstein.display import InNotebooks
 from goldstein.errors import InputError, InputTypeError
-from goldstein.numerics.exact_floats import exact_floats
 from goldstein.oracles.base import Oracle
 
 #: The largest part of the capital that is staked.

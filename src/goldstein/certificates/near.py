@@ -28,7 +28,7 @@ from goldstein.certificates.verifying import WithMultipliers, derived, unfitting
 from goldstein.checker import near
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.qualification import Hull
-from goldstein.checker.constrained.multipliers import DEGENERATE
+from goldstein.checker.constrained.limits import DEGENERATE
 from goldstein.checker.constrained.near import ExactProblem, exact_problem
 from goldstein.checker.layout import taken_apart
 from goldstein.checker.near import bound, combined_upper, farthest, unusable

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.constrained.box import Box
+from goldstein.checker.constrained.limits import Box
 from goldstein.checker.rounding import UNIT, norm_upper
 from goldstein.errors import OracleError
 

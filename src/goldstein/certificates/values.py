@@ -67,8 +67,7 @@ from goldstein.certificates.quantisation import DIGITS, Many, quantum_of
 from goldstein.certificates.verifying import LaidOut, Qualified, layout_of
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.qualification import LESS, PAIRS, qualification
-from goldstein.checker.constrained.box import Box, as_box
-from goldstein.checker.constrained.multipliers import DEGENERATE, check_signs
+from goldstein.checker.constrained.limits import DEGENERATE, Box, as_box, check_signs
 from goldstein.checker.rounding import UNIT, distance_upper, norm_upper, up
 from goldstein.checker.sampled import check_layout
 from goldstein.checker.verification import Label, Verification

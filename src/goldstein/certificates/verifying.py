@@ -13,9 +13,7 @@ import numpy as np
 from goldstein.checker import sampled
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.differences import COARSEST
-from goldstein.checker.constrained.box import as_box
-from goldstein.checker.constrained.limits import Limits, as_groups
-from goldstein.checker.constrained.multipliers import DEGENERATE
+from goldstein.checker.constrained.limits import DEGENERATE, Limits, as_box, as_groups
 from goldstein.checker.function import Asked
 from goldstein.checker.layout import Layout, is_vector, shown, taken_apart
 from goldstein.checker.rounding import up

@@ -308,7 +308,7 @@ class Piecewise(Kinked):
 
 @dataclass(frozen=True, eq=False)
 class Smooth(Node):
-    """A smooth function of one number, entry by entry: of `goldstein.checker.enclosed.smooth`."""
+    """A smooth function of one number, entry by entry: of `goldstein.checker.enclosed.arrays`."""
 
     function: Any
     rational = False

@@ -26,9 +26,8 @@ from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.checker.blackbox.beside import look_beside
 from goldstein.checker.blackbox.perturbed import SAME
 from goldstein.checker.blackbox.qualification import check_qualification
-from goldstein.checker.constrained import multipliers
-from goldstein.checker.constrained.box import Box, best_normal
-from goldstein.checker.constrained.limits import Component
+from goldstein.checker.constrained import limits
+from goldstein.checker.constrained.limits import Box, Component, best_normal
 from goldstein.checker.enclosed.written import Written
 from goldstein.checker.fenchel import Record, term_share
 from goldstein.checker.function import OBJECTIVE, Asked, BlackBox
@@ -133,7 +132,7 @@ class Rows:
         of_f = self.owners == OBJECTIVE
         own = rows[of_f] if self.fixed is None else rows[of_f] + self.fixed
         mean, rest = mean_length(self.weights[of_f], own), self.weights[~of_f]
-        return mean + min(mean_length(rest, rows[~of_f]), mean / multipliers.DEGENERATE)
+        return mean + min(mean_length(rest, rows[~of_f]), mean / limits.DEGENERATE)
 
 
 def _used(points: Matrix, gradients: Matrix, weights: Vector) -> tuple[Matrix, Matrix, Vector]:
@@ -158,7 +157,7 @@ def check(cert: Any, problem: Problem, seed: int, check_values: bool = True) -> 
     share = _check_term(found, cert, problem)
     try:
         if found.ok and problem.system is not None:
-            multipliers.check(found, cert, problem.system, problem.box)
+            limits.check(found, cert, problem.system, problem.box)
         if found.ok:
             step = _check_gradients(found, Rows(cert, problem), share, seed, check_values)
         if found.ok and problem.system is not None:

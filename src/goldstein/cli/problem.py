@@ -17,8 +17,8 @@ import numpy as np
 import goldstein
 from goldstein import problems
 from goldstein.checker.arrays import Vector
+from goldstein.checker.rationals import exact_floats
 from goldstein.errors import InputError, InputTypeError
-from goldstein.numerics.exact_floats import exact_floats
 from goldstein.oracles import Oracle, as_oracle
 from goldstein.oracles.base import name_of
 from goldstein.oracles.problem import given

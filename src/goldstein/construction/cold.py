@@ -21,16 +21,21 @@ import numpy as np
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.verifying import CHECKS, confirmed
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.constrained.box import as_box
+from goldstein.checker.constrained.limits import as_box
 from goldstein.checker.rounding import distance_upper, norms_upper
 from goldstein.construction.goldstein_claim import FINE, UNSEEN, Construction
 from goldstein.errors import InputError, KinkError, OutOfCalls, UnresolvedError
-from goldstein.numerics.ball import inner_radius, smallest_delta, uniform_in_ball
-from goldstein.numerics.cone import narrow, tilt
 from goldstein.numerics.hull import Hull, min_norm_weights
-from goldstein.numerics.streams import stream
+from goldstein.numerics.streams import (
+    inner_radius,
+    narrow,
+    smallest_delta,
+    stream,
+    tilt,
+    uniform_in_ball,
+)
 from goldstein.oracles import CountedOracle
-from goldstein.oracles.agreement import STRICTLY, required_resolution
+from goldstein.oracles.diagnose import STRICTLY, required_resolution
 from goldstein.solvers import Request
 from goldstein.solvers.gather import ROUNDED, Enrichment, enrich
 

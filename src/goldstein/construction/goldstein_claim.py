@@ -16,7 +16,7 @@ from goldstein.checker.arrays import Indices, Mask, Matrix, Vector
 from goldstein.checker.blackbox.differences import NOISE, RESOLVED
 from goldstein.checker.blackbox.perturbed import SAME, Neighbourhood, resample
 from goldstein.checker.blackbox.perturbed import radius as perturbation
-from goldstein.checker.constrained.box import as_box
+from goldstein.checker.constrained.limits import as_box
 from goldstein.checker.rounding import (
     combination_norm_upper,
     distance_upper,
@@ -30,7 +30,7 @@ from goldstein.errors import KinkError, NotDeterministicError, OutOfCalls, OutOf
 from goldstein.numerics.hull import MANY_VARIABLES, SOLVED, best_bound
 from goldstein.numerics.streams import stream
 from goldstein.oracles import Oracle
-from goldstein.oracles.agreement import STRICTLY
+from goldstein.oracles.diagnose import STRICTLY
 
 #: The bound that is stated allows for so many times the change that was seen next to points, and
 #: for a combination that is longer by this part, by curvature alone.

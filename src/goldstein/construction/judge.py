@@ -15,7 +15,7 @@ from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.verifying import confirmed
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.differences import HEAVY
-from goldstein.checker.constrained.box import as_box
+from goldstein.checker.constrained.limits import as_box
 from goldstein.construction.cold import Cold, better, in_ball
 from goldstein.construction.goldstein_claim import COARSE, Construction, distances, heaviest, taken
 from goldstein.errors import (
@@ -26,11 +26,10 @@ from goldstein.errors import (
     UnresolvedError,
     WrongGradientError,
 )
-from goldstein.numerics.ball import smallest_delta, uniform_in_balls
 from goldstein.numerics.hull import MANY_VARIABLES
-from goldstein.numerics.streams import stream
+from goldstein.numerics.streams import smallest_delta, stream, uniform_in_balls
 from goldstein.oracles import CountedOracle, Oracle
-from goldstein.oracles.agreement import gradient_is_wrong, required_resolution
+from goldstein.oracles.diagnose import gradient_is_wrong, required_resolution
 from goldstein.result import Status
 from goldstein.solvers import Evidence, Request, Solver, State
 from goldstein.solvers.gather import Enrichment, enrich

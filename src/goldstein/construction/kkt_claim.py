@@ -21,7 +21,7 @@ from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.blackbox.beside import rebound
 from goldstein.checker.blackbox.perturbed import Neighbourhood, radius, resample
 from goldstein.checker.blackbox.qualification import CLOSE, qualification
-from goldstein.checker.constrained.box import best_normal
+from goldstein.checker.constrained.limits import best_normal
 from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.checker.sampled import Problem as Checked
 from goldstein.checker.sampled import Rows
@@ -35,11 +35,9 @@ from goldstein.construction.goldstein_claim import (
     scale_of,
 )
 from goldstein.errors import ContradictedError, KinkError, OutOfCalls
-from goldstein.numerics.ball import inner_radius, uniform_in_ball
-from goldstein.numerics.cone import conic_point, narrow
 from goldstein.numerics.hull_problems import conic_weights, shortest_weights
-from goldstein.numerics.streams import stream
-from goldstein.oracles.agreement import resolution_of
+from goldstein.numerics.streams import conic_point, inner_radius, narrow, stream, uniform_in_ball
+from goldstein.oracles.diagnose import resolution_of
 from goldstein.oracles.problem import Problem
 
 #: The combination is sought so much shorter than the claim, which has to survive beside it.

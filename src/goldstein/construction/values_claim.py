@@ -28,7 +28,7 @@ from goldstein.certificates.values import (
     upper_bound,
 )
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.constrained.box import Box
+from goldstein.checker.constrained.limits import Box
 from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.streams import stream

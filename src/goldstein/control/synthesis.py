@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from goldstein.api import certify, minimize
-from goldstein.api.starts import uninterrupted
+from goldstein.api.certify import uninterrupted
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.control.oracles import HInfNorm, abscissa

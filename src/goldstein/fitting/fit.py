@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.api import minimize
-from goldstein.api.starts import search_from, uninterrupted
+from goldstein.api.certify import search_from, uninterrupted
 from goldstein.certificates import GoldsteinCertificate, MinimumCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector

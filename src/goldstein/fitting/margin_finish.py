@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.models.margin_problem import MarginProblem
+from goldstein.models.margin_svm import MarginProblem
 
 Solver = Callable[[Vector, Vector], tuple[Vector, Vector]]
 

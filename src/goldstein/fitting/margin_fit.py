@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.api import certify
-from goldstein.api.starts import search_from
+from goldstein.api.certify import search_from
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.certificates.verifying import as_proved
@@ -23,11 +23,10 @@ from goldstein.fitting.fit import NOT_ASKED, Fit, Options, generator_of, near_or
 from goldstein.fitting.margin_finish import DENSE_LIMIT, dense, dispensable, distinct_rows
 from goldstein.fitting.margin_newton import MOST_ON_KINKS, LocalMinimum, minimise_margin
 from goldstein.fitting.margin_rowspace import least_norm, row_space
-from goldstein.models.margin_problem import MarginProblem
-from goldstein.models.margin_svm import MarginSVM
-from goldstein.numerics.ball import smallest_delta
+from goldstein.models.margin_svm import MarginProblem, MarginSVM
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.exact import point_on
+from goldstein.numerics.streams import smallest_delta
 from goldstein.storage.codec import Arrays
 from goldstein.storage.folder import Form
 

@@ -18,7 +18,7 @@ from scipy import linalg, sparse
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.fitting.margin_finish import MOST_HINGES, REACH, dispensable, settle_on_kinks
-from goldstein.models.margin_problem import MarginProblem, Smoothing
+from goldstein.models.margin_svm import MarginProblem, Smoothing
 
 #: A Newton system is solved to this part of its right-hand side.
 FORCING = 0.1

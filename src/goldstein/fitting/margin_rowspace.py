@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.models.margin_problem import MarginProblem
+from goldstein.models.margin_svm import MarginProblem
 
 #: The span is used where there are this many times more variables than rows.
 WIDE = 2

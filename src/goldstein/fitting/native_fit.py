@@ -14,8 +14,7 @@ from goldstein.certificates.verifying import as_proved
 from goldstein.checker.arrays import Vector
 from goldstein.errors import KinkError
 from goldstein.fitting.fit import Fit, Options, best_start, generator_of, with_near
-from goldstein.models.margin_problem import Smoothing
-from goldstein.models.margin_svm import MulticlassMargin
+from goldstein.models.margin_svm import MulticlassMargin, Smoothing
 from goldstein.result import Result
 
 #: Widths of the rounding and places of the flat part, in units of rho: first the hinge loss, which

@@ -11,7 +11,12 @@ import jax.numpy as jnp
 import optax
 
 from goldstein.errors import InputError, InputTypeError
-from goldstein.solvers.adam_schedules import FORESIGHT, PRACTICAL_BETAS, regret_constant, window_of
+from goldstein.solvers.stochastic_schedules import (
+    FORESIGHT,
+    PRACTICAL_BETAS,
+    regret_constant,
+    window_of,
+)
 
 
 class O2NCState(NamedTuple):

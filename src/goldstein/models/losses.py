@@ -23,15 +23,13 @@ from goldstein.calculus import (
     sum_squares,
 )
 from goldstein.calculus.blocked_rows import BlockedRows
-from goldstein.calculus.constants import hand_over, hand_over_sparse, own, own_sparse
+from goldstein.calculus.constants import SetOnce, hand_over, hand_over_sparse, own, own_sparse
 from goldstein.calculus.expression import Expression
-from goldstein.calculus.set_once import SetOnce
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
-from goldstein.checker.rationals import fraction_upper
+from goldstein.checker.rationals import exact_floats, fraction_upper
 from goldstein.errors import InputError
-from goldstein.numerics.exact_floats import exact_float, exact_floats, exact_number, positive
-from goldstein.numerics.long_sum import exact_sum
+from goldstein.numerics.exact import exact_float, exact_number, exact_sum, positive
 from goldstein.numerics.streams import seed_from, stream
 
 Atom = Callable[[Expression, float], Expression]

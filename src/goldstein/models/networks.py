@@ -16,6 +16,7 @@ from goldstein.calculus.constants import own
 from goldstein.calculus.expression import Expression
 from goldstein.calculus.operators import linear, row_norms
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.rationals import exact_floats
 from goldstein.errors import InputError
 from goldstein.models.losses import (
     Loss,
@@ -26,8 +27,7 @@ from goldstein.models.losses import (
     ridge_term,
     with_constant_feature,
 )
-from goldstein.numerics.exact_floats import exact_float, exact_floats
-from goldstein.numerics.long_sum import LongSum
+from goldstein.numerics.exact import LongSum, exact_float
 from goldstein.numerics.spectral import spectral_norm_upper
 
 #: Rows per block.

@@ -2,31 +2,45 @@
 
 Stored float64 numbers are taken as exact rationals. python-flint, where installed, only makes the
 linear algebra faster: both routes return the same rationals.
+
+Numbers that a claim is about, taken exactly or refused, as the checker reads them.
+
+Arithmetic on constants that rounds in the safe direction.
+
+Nonnegative floats, infinity allowed. Each result is the nearest float on the safe side of the exact
+one, so that a bound stays a bound and representable results stay exact. `0 * inf` is 0: a missing
+term stays missing however large its factor.
+
+Sums whose last bit does not depend on the order of the terms, freak cases aside.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
+from decimal import Decimal
 from fractions import Fraction
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
 
-from goldstein.checker.arrays import Matrix
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.enclosed.arrays import flint
 from goldstein.checker.rationals import (
     RationalVector,
     common_denominator,
     exact_dot,
+    exact_floats,
+    fraction_upper,
     sqrt_upper,
     squared_distance,
+    to_fraction,
     to_fractions,
 )
-from goldstein.errors import InputError
+from goldstein.errors import InputError, InputTypeError
 
 
 def connected(sets: Sequence[Iterable[int]]) -> list[list[int]]:
@@ -359,3 +373,185 @@ def _independent_columns(rows: Matrix) -> NDArray[np.intp] | None:
     triangle, order = linalg.qr(rows[:, candidates], mode="r", pivoting=True, check_finite=False)
     heads = np.abs(np.diag(triangle))
     return np.sort(candidates[order[:count]]) if heads[-1] > CONDITION * heads[0] else None
+
+
+def exact_number(value: Any, what: str, *, truth: bool = False) -> Fraction:
+    """Return one finite real number as an exact rational, or refuse it.
+
+    Parameters
+    ----------
+    truth : bool
+        Whether True and False count as 1 and 0; as a parameter they are a mistake.
+
+    Examples
+    --------
+    >>> exact_number(np.float32(0.1), "slope")
+    Fraction(13421773, 134217728)
+    """
+    if not isinstance(value, int | float | Fraction | Decimal | np.generic):
+        try:
+            array = np.asarray(value)
+        except Exception as failure:  # whatever a foreign class raises
+            raise InputTypeError(f"{what} must be a real number: {failure}") from failure
+        if array.dtype == object or array.ndim:
+            raise InputTypeError(f"{what} must be a real number, got {type(value).__name__}.")
+        value = array[()]
+    if isinstance(value, bool | np.bool_) and not truth:
+        raise InputTypeError(f"{what} must be a real number, got the truth value {value}.")
+    return to_fraction(value, what)
+
+
+def exact_float(value: Any, what: str) -> float:
+    """Return one finite real number as a float, exactly, or refuse it."""
+    return float(exact_floats(exact_number(value, what), what))
+
+
+def positive(name: str, value: Any) -> Fraction:
+    """Return a positive parameter exactly, or refuse it."""
+    number = exact_number(value, name)
+    if number <= 0:
+        raise InputError(f"{name} must be a positive finite number, got {value!r}.")
+    return number
+
+
+def fraction_lower(value: Fraction) -> float:
+    """Return the largest float that is not above a rational."""
+    return -fraction_upper(-value)
+
+
+def sqrt_lower(value: Fraction) -> float:
+    """Return a float that is at most the square root of a rational, within a few ulps."""
+    upper = sqrt_upper(value)
+    return fraction_lower(value / Fraction(upper)) if 0.0 < upper < math.inf else 0.0
+
+
+def sum_up(terms: Iterable[float]) -> float:
+    """Return an upper bound of a sum of nonnegative numbers.
+
+    Examples
+    --------
+    >>> sum_up([3.0, 4.0]), sum_up([1.0, 1e-30]) > 1.0
+    (7.0, True)
+    """
+    values = list(terms)
+    if any(math.isinf(value) for value in values):
+        return math.inf
+    return fraction_upper(sum((Fraction(value) for value in values), Fraction(0)))
+
+
+def product_up(*factors: float) -> float:
+    """Return an upper bound of a product of nonnegative numbers."""
+    values = list(factors)
+    if any(value == 0.0 for value in values):
+        return 0.0
+    if any(math.isinf(value) for value in values):
+        return math.inf
+    return fraction_upper(math.prod(map(Fraction, values), start=Fraction(1)))
+
+
+def quotient_up(top: float, bottom: float) -> float:
+    """Return an upper bound of `top / bottom`, for nonnegative top and positive bottom."""
+    return _quotient(top, bottom, up=True)
+
+
+def quotient_down(top: float, bottom: float) -> float:
+    """Return a lower bound of `top / bottom`, for nonnegative top and positive bottom.
+
+    Examples
+    --------
+    >>> quotient_down(1.0, 4.0), Fraction(quotient_down(1.0, 3.0)) < Fraction(1, 3)
+    (0.25, True)
+    """
+    return _quotient(top, bottom, up=False)
+
+
+def _quotient(top: float, bottom: float, *, up: bool) -> float:
+    if top == 0.0 or math.isinf(bottom):
+        return 0.0
+    if math.isinf(top):
+        return math.inf
+    exact = Fraction(top) / Fraction(bottom)
+    return fraction_upper(exact) if up else fraction_lower(exact)
+
+
+def root_up(value: float) -> float:
+    """Return an upper bound of a square root."""
+    return math.inf if math.isinf(value) else sqrt_upper(Fraction(value))
+
+
+def root_sum_squares_up(terms: Iterable[float]) -> float:
+    """Return an upper bound of the Euclidean norm of finitely many numbers.
+
+    Examples
+    --------
+    >>> root_sum_squares_up([3.0, 4.0])
+    5.0
+    """
+    values = list(terms)
+    if any(math.isinf(value) for value in values):
+        return math.inf
+    return sqrt_upper(sum((Fraction(value) ** 2 for value in values), Fraction(0)))
+
+
+#: Entries that are added at a time.
+BLOCK = 2**15
+
+
+class LongSum:
+    """A float64 sum carried to twice the precision (Knuth's two-sum, the errors added apart).
+
+    Parts of a sum that were formed elsewhere are joined without a loss: data in memory and data in
+    chunks add up to the same float64 numbers.
+
+    Examples
+    --------
+    >>> total = LongSum(1)
+    >>> for term in (1e16, 1.0, -1e16):
+    ...     total.add(np.array([term]))
+    >>> total.total()
+    array([1.])
+    """
+
+    def __init__(self, size: int) -> None:
+        self.high: Vector = np.zeros(size)
+        self.low: Vector = np.zeros(size)
+
+    def add(self, term: Vector) -> None:
+        """Add a vector, block by block: nothing of its size is made on the way."""
+        for first in range(0, self.high.size, BLOCK):
+            part = slice(first, first + BLOCK)
+            high, more = self.high[part], term[part]
+            total = high + more
+            shadow = total - high
+            self.low[part] += (high - (total - shadow)) + (more - shadow)
+            high[:] = total
+
+    def join(self, other: LongSum) -> Self:
+        """Add another long sum; return self."""
+        self.add(other.high)
+        self.low += other.low
+        return self
+
+    def total(self) -> Vector:
+        """Return the rounded sum."""
+        # An infinite sum has no error term worth adding.
+        return np.where(np.isfinite(self.high), self.high + self.low, self.high)
+
+
+def exact_sum(values: Vector) -> Fraction:
+    """Return the sum of finite floats without any rounding, fast for many of them.
+
+    Examples
+    --------
+    >>> exact_sum(np.array([1.0, 2.0**-60])) == 1 + Fraction(1, 2**60)
+    True
+    """
+    total, rest = Fraction(0), values.tolist()
+    try:
+        # fsum rounds correctly: what it leaves shrinks until nothing is left.
+        while part := math.fsum(rest):
+            total += Fraction(part)
+            rest.append(-part)
+    except OverflowError:
+        return sum(map(Fraction, values.tolist()), Fraction(0))
+    return total

@@ -1,15 +1,24 @@
-"""Counter-based random streams: the same (seed, step, purpose) gives the same draws everywhere."""
+"""Counter-based random streams: the same (seed, step, purpose) gives the same draws everywhere.
+
+Uniform points of balls and spheres.
+
+The conic perturbation of Algorithm 1: a random point of a segment that is tilted at random.
+"""
 
 from __future__ import annotations
 
+import math
 import secrets
 import zlib
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.random.bit_generator import ISeedSequence
+from scipy.linalg.blas import daxpy
 
+from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import InputError, InputTypeError
 
 _WORD = 2**64
@@ -104,3 +113,179 @@ def seed_from(rng: int | np.integer | np.random.Generator | None) -> int:
         "rng must be None, a non-negative int or a numpy.random.Generator, "
         f"got {type(rng).__name__}."
     )
+
+
+#: Longest points, radii and gradients that a search computes with: it needs their squares.
+LONGEST = 1e152
+
+#: Smallest radius, in units of rounding at x: below it a ball has hardly any points.
+_FLOOR = 1e4 * 2.0**-53
+
+
+def size_of(x: Vector) -> float:
+    """Return the size of the largest entry."""
+    return abs(x.item(np.abs(x).argmax()))
+
+
+def smallest_delta(x: Vector) -> float:
+    """Return the smallest radius that float64 can sample at a point of this size."""
+    return _FLOOR * max(1.0, size_of(x))
+
+
+def shrink(dim: int) -> float:
+    """Return the factor by which balls are sampled smaller, so that rounding stays inside."""
+    return 1.0 - 2.0**-40 - dim * 2.0**-50
+
+
+def inner_radius(centre: Vector, radius: float) -> float:
+    """Return a slightly smaller radius: what is drawn within it stays in the ball after rounding.
+
+    Adding an offset to the centre rounds each coordinate to a unit of |y_i| <= |x_i| + radius. In a
+    ball too small for that to matter half of the radius is kept.
+    """
+    return _inside(radius, centre.size, math.sqrt(centre.dot(centre)))
+
+
+def _inside(radius: float, dim: int, length: float) -> float:
+    """The same where the length of the centre is known."""
+    return max(radius * shrink(dim) - 2.0**-51 * (length + radius), 0.5 * radius)
+
+
+def uniform_in_ball(rng: np.random.Generator, centre: Vector, radius: float) -> Vector:
+    """Draw a uniform point of the closed ball, safely inside it in floating point.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = uniform_in_ball(rng, np.zeros(3), 2.0)
+    >>> bool(np.linalg.norm(y) <= 2.0)
+    True
+    """
+    direction: Vector = rng.standard_normal(centre.size)
+    length = math.sqrt(direction.dot(direction))
+    # |U|^(1/d) is the radial law; a zero Gaussian vector has probability 0 but must not divide.
+    share = rng.random() ** (1.0 / centre.size)
+    scale = inner_radius(centre, radius) * share / (length or 1.0)
+    direction *= scale
+    direction += centre
+    return direction
+
+
+def uniform_in_balls(rng: np.random.Generator, centres: Matrix, radii: Sequence[float]) -> Matrix:
+    """Draw a point of each ball: up to rounding those that `uniform_in_ball` draws one by one.
+
+    Examples
+    --------
+    >>> one, many = np.random.default_rng(0), np.random.default_rng(0)
+    >>> centres = np.eye(3)
+    >>> each = [uniform_in_ball(one, centre, 2.0) for centre in centres]
+    >>> np.allclose(uniform_in_balls(many, centres, [2.0] * 3), each, rtol=1e-14, atol=1e-14)
+    True
+    """
+    dim = centres.shape[1]
+    directions = np.empty(centres.shape)
+    shares = []
+    for direction in directions:
+        rng.standard_normal(out=direction)
+        shares.append(rng.random() ** (1.0 / dim))
+    lengths = np.vecdot(directions, directions).tolist()
+    scales = [
+        _inside(radius, dim, math.sqrt(far)) * share / (math.sqrt(length) or 1.0)
+        for radius, far, share, length in zip(
+            radii, np.vecdot(centres, centres).tolist(), shares, lengths
+        )
+    ]
+    directions *= np.array(scales)[:, None]
+    directions += centres
+    return directions
+
+
+def sphere_shadow(rng: np.random.Generator, dim: int) -> Vector:
+    """Draw the first `dim` coordinates of a uniform point of the unit sphere of R^(dim+1).
+
+    For every subspace the orthogonal projection of this vector has a density, which is what makes
+    the conic perturbation of Algorithm 1 avoid null sets.
+    """
+    v: Vector = rng.standard_normal(dim)
+    last = rng.standard_normal()
+    v *= 1.0 / (math.sqrt(v @ v + last * last) or 1.0)
+    return v
+
+
+#: Up to this dimension the cone is as wide as in Algorithm 1.
+WIDE = 10
+
+
+def narrow(ratio: float, dim: int) -> float:
+    """Return q = |m|/L as the opening of the cone, smaller in many dimensions.
+
+    The proof needs some tilt, and none larger than q/8. The more variables, the more kinks a tilted
+    segment crosses one by one that the straight one crosses together, and it is their joint
+    crossing that cancels m.
+
+    Examples
+    --------
+    >>> narrow(0.5, 2), narrow(0.5, 1000), narrow(3.0, 2)
+    (0.5, 0.005, 1.0)
+    """
+    return min(ratio, 1.0) * min(1.0, WIDE / dim)
+
+
+def tilt(rng: np.random.Generator, m: Vector, norm: float) -> Vector:
+    """Return b: a sphere shadow made orthogonal to m (E|b|^2 = (d-1)/(d+1), |b| <= 1).
+
+    In one dimension b is 0.
+    """
+    v, share, along = _shadow(rng, m, norm)
+    v *= share
+    daxpy(m, v, a=-share * along)
+    return v
+
+
+def conic_point(
+    rng: np.random.Generator, x: Vector, m: Vector, norm: float, radius: float, ratio: float
+) -> Vector:
+    """Draw y uniformly from [x, x'] where x' is the tilted trial point of Algorithm 1.
+
+    x' = x - (1 - q/8) delta m/|m| + (delta q/8) b with q = `ratio` = |m|/L and b = `tilt`. Then
+    |x' - x| <= delta for 0 <= q <= 8, and y has a density: it almost surely misses any null set.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> x, m = np.zeros(2), np.array([3.0, 4.0])
+    >>> y = conic_point(rng, x, m, 5.0, 0.1, 1.0)
+    >>> bool(0 < np.linalg.norm(y - x) <= 0.1)
+    True
+    """
+    reach = inner_radius(x, radius) * (1.0 - rng.random())  # in (0, 1]: never the apex x itself
+    y, share, along = _shadow(rng, m, norm)
+    share *= reach * ratio / 8.0
+    # y - x = share v - (share along + ...) m: the tilt and the step in one pass over each vector.
+    y *= share
+    daxpy(m, y, a=-(share * along + reach * (1.0 - ratio / 8.0) / norm))
+    y += x
+    return y
+
+
+def _shadow(rng: np.random.Generator, m: Vector, norm: float) -> tuple[Vector, float, float]:
+    """Return (v, share, along) with tilt = share (v - along m): no pass more than needed.
+
+    share v is the shadow of a uniform point of the sphere of R^(d+1).
+    """
+    v: Vector = rng.standard_normal(m.size)
+    last = rng.standard_normal()
+    if m.size == 1:
+        v[0] = 0.0
+        return v, 0.0, 0.0
+    share = 1.0 / (math.sqrt(v.dot(v) + last * last) or 1.0)
+    return v, share, (v.dot(m) / norm) / norm
+
+
+def trial_point(
+    x: Vector, m: Vector, norm: float, radius: float, ratio: float, out: Vector | None = None
+) -> Vector:
+    """Return x - (1 - q/8) delta m/|m|, the descent trial of Algorithm 1."""
+    y: Vector = np.multiply(m, -radius * (1.0 - ratio / 8.0) / norm, out=out)
+    y += x
+    return y

@@ -16,7 +16,7 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
-from goldstein.numerics.long_sum import LongSum
+from goldstein.numerics.exact import LongSum
 from goldstein.numerics.streams import stream
 from goldstein.oracles.base import Oracle
 

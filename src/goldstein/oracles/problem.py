@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.constrained.box import Box, as_box
-from goldstein.checker.constrained.limits import Group, Limits, as_groups
+from goldstein.checker.constrained.limits import Box, Group, Limits, as_box, as_groups
 from goldstein.checker.layout import Layout
 from goldstein.errors import GoldsteinError, InputTypeError, KinkError, OracleError
 from goldstein.oracles.base import Oracle, Wrapper

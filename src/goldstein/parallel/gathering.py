@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from goldstein.api import minimize
+from goldstein.api.certify import start_seed
 from goldstein.api.driver import first_length
 from goldstein.api.inputs import RNG
 from goldstein.api.progress import counter
-from goldstein.api.starts import start_seed
-from goldstein.certificates.plus import bounded_term
+from goldstein.certificates.goldstein import bounded_term
 from goldstein.checker.arrays import Vector
-from goldstein.checker.constrained.box import as_box
+from goldstein.checker.constrained.limits import as_box
 from goldstein.checker.layout import Layout, is_vector
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.streams import seed_from

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from goldstein.api.certify import best_of
 from goldstein.api.inputs import RNG
-from goldstein.api.starts import best_of
 from goldstein.checker.arrays import Vector
 from goldstein.checker.layout import is_vector
 from goldstein.display import InNotebooks, Reported

@@ -1,8 +1,22 @@
-"""Terms of single entries: the l1 norm (exact zeros), a box, and both together."""
+"""Terms of single entries: the l1 norm (exact zeros), a box, and both together.
+
+The indicator function of a simplex: shares that sum to a total.
+
+MCP and SCAD: l1 terms from which a smooth function is taken away.
+
+They are not convex, so they are no `plus=` of their own. What the theory carries is the split
+
+    f + h = (f - g) + weight |x|_1,     g = weight |x|_1 - h, convex, with a Lipschitz gradient:
+
+`h.split(f, grad)` returns f - g and its gradient, `h.term` the l1 term, and a certificate about the
+two is one about f + h, with exact zeros.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -152,3 +166,192 @@ def l1_box(weight: ArrayLike | float, lower: ArrayLike | float, upper: ArrayLike
     array([ 1.  ,  0.  , -0.25])
     """
     return Separable("l1_box", weight, lower, upper)
+
+
+#: Sums of shares are exact up to this part of the total.
+ROUNDING = 2.0**-40
+
+
+class Simplex(Term):
+    """h(x) = 0 where x >= 0 and sum x = total, infinity elsewhere."""
+
+    name = "simplex"
+
+    def __init__(self, total: float = 1.0) -> None:
+        self.total = weight_of("total", total)
+        if self.total.size != 1 or self.total[0] == 0.0:
+            raise InputError(f"simplex: total must be one positive number, got {total!r}.")
+
+    def value(self, x: Vector) -> float:
+        total = float(self.total[0])
+        exact = abs(math.fsum([*x.tolist(), -total])) <= ROUNDING * total
+        return 0.0 if exact and (x >= 0).all() else math.inf
+
+    def prox(self, x: Vector, step: float) -> Vector:
+        total = float(self.total[0])
+        falling = np.sort(x)[::-1]
+        levels = (np.cumsum(falling) - total) / np.arange(1, x.size + 1)
+        last = int(np.flatnonzero(falling > levels)[-1]) if (falling > levels).any() else 0
+        z: Vector = np.maximum(x - levels[last], 0.0) + 0.0
+        # What rounding left over goes to the largest entry.
+        largest = int(z.argmax())
+        z[largest] += total - math.fsum(z.tolist())
+        return z
+
+    def subgradient(self, x: Vector, wish: Vector) -> Vector:
+        support = x > 0
+        common = list(wish[support].tolist())
+        # Entries that are 0 may have less than the others, not more.
+        for other in sorted(wish[~support].tolist(), reverse=True):
+            if other <= math.fsum(common) / max(len(common), 1):
+                break
+            common.append(other)
+        level = math.fsum(common) / max(len(common), 1)
+        return np.where(support, level, np.minimum(wish, level))
+
+    def record(self) -> dict[str, Any]:
+        return {"total": plain(self.total)}
+
+    def check(self, size: int) -> None:
+        pass
+
+    def limits(self, size: int) -> dict[str, Any]:
+        total = float(self.total[0])
+        whole = {
+            "type": "eq",
+            "fun": lambda x: np.array([x.sum() - total]),
+            "jac": lambda x: np.ones((1, x.size)),
+        }
+        return {"bounds": [(0.0, None)] * size, "constraints": [whole]}
+
+    def structure(self, x: Vector) -> str:
+        return f"{int((x == 0.0).sum())} of {x.size} shares are 0"
+
+
+def simplex(total: float = 1.0) -> Term:
+    """Return the indicator function of x >= 0, sum x = total.
+
+    Parameters
+    ----------
+    total : float
+
+    Examples
+    --------
+    >>> import goldstein as gs
+    >>> gs.prox.simplex().prox(np.array([0.75, 0.75, -3.0]), 1.0)
+    array([0.5, 0.5, 0. ])
+    """
+    return Simplex(total)
+
+
+def thresholded(penalty: str, x: float, step: float, weight: float, gamma: float) -> float:
+    """Return the minimiser of h(z) + (z - x)^2 / (2 step) in one variable."""
+    size = abs(x)
+    soft = max(size - step * weight, 0.0)
+    if penalty == "mcp" and size <= gamma * weight:
+        soft /= 1.0 - step / gamma
+    elif penalty == "scad" and (1.0 + step) * weight < size <= gamma * weight:
+        soft = ((gamma - 1.0) * size - step * gamma * weight) / (gamma - 1.0 - step)
+    elif penalty != "l1" and size > gamma * weight:
+        soft = size
+    return math.copysign(soft, x) if soft else 0.0
+
+
+@dataclass(frozen=True)
+class WeaklyConvex:
+    """h(x) = sum_i mcp(x_i) or scad(x_i): curvature at least `-rho`.
+
+    Attributes
+    ----------
+    name : {"mcp", "scad"}
+    weight : float
+        The slope at 0.
+    gamma : float
+        h is constant beyond gamma weight.
+    """
+
+    name: str
+    weight: float
+    gamma: float
+
+    def __post_init__(self) -> None:
+        least = 1.0 if self.name == "mcp" else 2.0
+        if not (0.0 < self.weight < math.inf and least < self.gamma < math.inf):
+            raise InputError(
+                f"{self.name} needs weight > 0 and a parameter > {least:g}, finite; got "
+                f"weight = {self.weight!r} and {self.gamma!r}."
+            )
+
+    @property
+    def rho(self) -> float:
+        """How concave it is: h + rho/2 |x|^2 is convex."""
+        return 1.0 / (self.gamma if self.name == "mcp" else self.gamma - 1.0)
+
+    @property
+    def term(self) -> Term:
+        """The l1 term of the split."""
+        return l1(self.weight)
+
+    def value(self, x: Vector) -> float:
+        """h(x)."""
+        size = np.abs(np.asarray(x, dtype=np.float64))
+        return float(self.weight * size.sum() - self._taken(size).sum())
+
+    def prox(self, x: Vector, step: float) -> Vector:
+        """Return the z that minimises h(z) + |z - x|^2 / (2 step), one where step < 1 / rho."""
+        if not 0.0 < step * self.rho < 1.0:
+            raise InputError(
+                f"step must be between 0 and 1 / rho = {1.0 / self.rho:g}, where the minimiser is "
+                f"one; got {step!r}."
+            )
+        found = [thresholded(self.name, float(v), step, self.weight, self.gamma) for v in x]
+        return np.array(found)
+
+    def split(
+        self, f: Callable[[Vector], Any], grad: Callable[[Vector], Any]
+    ) -> tuple[Callable[[Vector], float], Callable[[Vector], Vector]]:
+        """Return f - g and its gradient, to be minimised with `plus=self.term`."""
+
+        def lower(x: Vector) -> float:
+            return float(f(x)) - float(self._taken(np.abs(x)).sum())
+
+        def slope(x: Vector) -> Vector:
+            return np.asarray(grad(x)) - np.sign(x) * self._rate(np.abs(x))
+
+        return lower, slope
+
+    def _taken(self, size: Vector) -> Vector:
+        """g entry by entry, where h = weight |x| - g."""
+        w, end = self.weight, self.gamma * self.weight
+        begin = 0.0 if self.name == "mcp" else w
+        inner = np.clip(size, begin, end) - begin
+        return self.rho / 2.0 * inner**2 + w * np.maximum(size - end, 0.0)
+
+    def _rate(self, size: Vector) -> Vector:
+        """The derivative of g in |x|."""
+        begin = 0.0 if self.name == "mcp" else self.weight
+        return np.minimum(self.rho * np.maximum(size - begin, 0.0), self.weight)
+
+
+def mcp(weight: float, gamma: float = 3.0) -> WeaklyConvex:
+    """Return the minimax concave penalty weight |x| - x^2/(2 gamma), constant beyond gamma weight.
+
+    Examples
+    --------
+    >>> h = mcp(1.0, 3.0)
+    >>> h.value(np.array([1.0, 9.0])), h.prox(np.array([0.5, 2.0, 9.0]), 1.0)
+    (2.333..., array([0. , 1.5, 9. ]))
+    """
+    return WeaklyConvex("mcp", float(weight), float(gamma))
+
+
+def scad(weight: float, a: float = 3.7) -> WeaklyConvex:
+    """Return the smoothly clipped absolute deviation (Fan and Li 2001), constant beyond a weight.
+
+    Examples
+    --------
+    >>> h = scad(1.0, 3.0)
+    >>> h.value(np.array([0.5, 9.0])), h.prox(np.array([1.5, 9.0]), 1.0)
+    (2.5, array([0.5, 9. ]))
+    """
+    return WeaklyConvex("scad", float(weight), float(a))

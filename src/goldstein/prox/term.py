@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from goldstein.checker.arrays import Vector
+from goldstein.checker.rationals import exact_floats
 from goldstein.errors import InputError
-from goldstein.numerics.exact_floats import exact_floats
 
 
 class Chart:

@@ -17,8 +17,7 @@ from goldstein.oracles.counted import Map
 from goldstein.oracles.problem import Problem
 from goldstein.result import History, Status
 from goldstein.solvers import Request, Solver, State
-from goldstein.solvers.continuation import Continuation
-from goldstein.solvers.loop import ENDINGS, Outcome, adapt_callback, run, stopped
+from goldstein.solvers.loop import ENDINGS, Continuation, Outcome, adapt_callback, run, stopped
 
 #: Endings of a search that another stage would not change.
 FINAL = (
@@ -268,7 +267,7 @@ class Reduction(ABC):
 
 
 #: Modules of the library's own reductions, loaded one by one until one of them accepts.
-_OWN = ("plain", "penalty", "feasible", "prox_term", "values_only")
+_OWN = ("stationarity", "penalty", "feasible", "prox_term", "values_only")
 
 _known: list[type[Reduction]] = []
 

@@ -25,7 +25,7 @@ from scipy.optimize import nnls
 
 from goldstein.certificates.kkt import VIOLATION
 from goldstein.checker.arrays import Indices, Mask, Matrix, Vector
-from goldstein.checker.constrained.box import Box
+from goldstein.checker.constrained.limits import Box
 from goldstein.errors import BallTooSmallError, GoldsteinError, KinkError
 from goldstein.numerics.streams import stream
 from goldstein.oracles import Oracle

@@ -15,7 +15,7 @@ from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.verifying import CHECKS, checks, confirmed
 from goldstein.checker.arrays import Vector
 from goldstein.checker.blackbox.differences import NOISE
-from goldstein.checker.constrained.box import Box
+from goldstein.checker.constrained.limits import Box
 from goldstein.checker.rounding import norm_upper
 from goldstein.construction.judge import Judge
 from goldstein.construction.kkt_claim import Around, state_kkt
@@ -29,7 +29,7 @@ from goldstein.errors import (
 )
 from goldstein.numerics.streams import stream
 from goldstein.oracles import Oracle
-from goldstein.oracles.agreement import gradient_is_wrong
+from goldstein.oracles.diagnose import gradient_is_wrong
 from goldstein.oracles.problem import Problem
 from goldstein.reductions.base import Answer, Reduced, Reduction, Run, no_gradient
 from goldstein.reductions.functions import Boxed, Component, off_bounds

@@ -17,16 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.certificates.plus import PlusCertificate
+from goldstein.certificates.goldstein import PlusCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.checker.fenchel import term_share
 from goldstein.checker.rounding import distance_upper
 from goldstein.construction.goldstein_claim import Construction, heaviest
 from goldstein.construction.judge import Judge, last_calls
 from goldstein.errors import InputError, KinkError, OutOfCalls
-from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.hull_problems import shortest_sum
-from goldstein.numerics.streams import stream
+from goldstein.numerics.streams import stream, uniform_in_ball
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.base import Derived, Wrapper
 from goldstein.oracles.problem import Problem

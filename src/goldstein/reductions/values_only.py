@@ -31,8 +31,8 @@ from goldstein.construction.values_claim import (
     state_values_kkt,
 )
 from goldstein.errors import InputError, OutOfCalls
-from goldstein.numerics.ball import LONGEST
 from goldstein.numerics.hull import min_norm_weights
+from goldstein.numerics.streams import LONGEST
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.differences import Differences
 from goldstein.oracles.function import ValueOracle
@@ -42,10 +42,8 @@ from goldstein.reductions.functions import Violation
 from goldstein.reductions.penalty import Penalty
 from goldstein.result import Status
 from goldstein.solvers import Evidence, Request, Solver
-from goldstein.solvers.evolution import evolve
-from goldstein.solvers.nelder_mead import close_in
-from goldstein.solvers.values import CONFIDENCE, Values
-from goldstein.solvers.zeroth_order import AVERAGED, TwoPoints
+from goldstein.solvers.evolution import close_in, evolve
+from goldstein.solvers.values import AVERAGED, CONFIDENCE, TwoPoints, Values
 
 #: Of the radius, the part that is left to the search; boxes have the rest.
 SEARCHED = 0.85

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from goldstein.reporting.wording import claim_of, trust_of
+from goldstein.reporting.subject import claim_of, trust_of
 from goldstein.result import History, Result, shown
 
 

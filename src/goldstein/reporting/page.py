@@ -16,8 +16,7 @@ from goldstein.extras import missing_extra
 from goldstein.oracles import Oracle, as_oracle
 from goldstein.reporting.blocks import number
 from goldstein.reporting.sections import sections_of
-from goldstein.reporting.subject import Subject
-from goldstein.reporting.wording import claim_of, shortfall_of, trust_of
+from goldstein.reporting.subject import Subject, claim_of, shortfall_of, trust_of
 from goldstein.result import Result, minimality
 from goldstein.storage.files import replacing
 

@@ -16,10 +16,9 @@ from goldstein.api.minimize import minimize
 from goldstein.calculus.tracing import TraceError, traced_oracle
 from goldstein.certificates import GoldsteinCertificate, KKTCertificate, ValuesCertificate
 from goldstein.checker.arrays import Vector
-from goldstein.checker.constrained.box import as_box
+from goldstein.checker.constrained.limits import as_box
 from goldstein.errors import InputError, OracleError
-from goldstein.numerics.ball import smallest_delta
-from goldstein.numerics.streams import seed_from, stream
+from goldstein.numerics.streams import seed_from, smallest_delta, stream
 from goldstein.oracles.problem import given, lacks_gradient
 from goldstein.result import Result, Status
 from goldstein.solvers.loop import takes_result

@@ -9,11 +9,9 @@ except ImportError as missing:
 
     raise missing_extra("goldstein.sklearn", "scikit-learn", "sklearn") from missing
 
+from goldstein.sklearn.linear import QuantileRegressor, RobustRegressor, SparseRegressor
 from goldstein.sklearn.margin_svc import RhoMarginSVC
 from goldstein.sklearn.networks import ReLUNetClassifier, ReLUNetRegressor
-from goldstein.sklearn.penalised import SparseRegressor
-from goldstein.sklearn.quantile import QuantileRegressor
-from goldstein.sklearn.robust import RobustRegressor
 
 __all__ = [
     "QuantileRegressor", "ReLUNetClassifier", "ReLUNetRegressor", "RhoMarginSVC", "RobustRegressor",

@@ -17,7 +17,7 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.enclosed.arrays import Enclosure, product_part, sum_of_parts
 from goldstein.errors import InputError, InputTypeError, KinkError
 from goldstein.models.losses import Loss
-from goldstein.models.margin_problem import labelled_rows
+from goldstein.models.margin_svm import labelled_rows
 from goldstein.models.networks import (
     BLOCK,
     Architecture,

@@ -1,4 +1,11 @@
-"""What the linear regressors share: units, weights, certificates, predictions."""
+"""What the linear regressors share: units, weights, certificates, predictions.
+
+Sparse linear regression with l1, MCP or SCAD penalties, exact zeros and a proof.
+
+Linear quantile regression with a proved global gap.
+
+Robust linear regression with high breakdown, and a proof of how stationary the fit is.
+"""
 
 from __future__ import annotations
 
@@ -6,21 +13,30 @@ import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import RegressorMixin
+from sklearn.base import RegressorMixin, clone
 from sklearn.utils.validation import check_is_fitted, check_random_state
 
 from goldstein.api import certify
+from goldstein.calculus import Variable, huber, mcp, norm1, pinball, relu, scad, square
+from goldstein.calculus import abs as absolute
+from goldstein.calculus.atoms.order import trimmed_sum
+from goldstein.calculus.atoms.piecewise import Elementwise, PiecewisePolynomial
 from goldstein.calculus.expression import Expression
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import InputError, NotCertifiableError
+from goldstein.fitting import high_breakdown as start
 from goldstein.fitting.fit import Fit, Options, whole_fit, with_near
+from goldstein.fitting.high_breakdown import HUBER, Penalty, descend
+from goldstein.fitting.quantile_lp import quantile_coefficients
 from goldstein.sklearn import estimator as check
 from goldstein.sklearn.chunked import is_dask_array
 from goldstein.sklearn.estimator import ProvedEstimator
@@ -198,3 +214,464 @@ def proved(f: Expression, start: Vector, options: Options) -> Fit:
         if result.certificate is not None:
             x, steps, claim = result.x, result.nit, result.certificate
     return with_near(f, Fit(x, f.value(x), claim, None, steps), options, begin)
+
+
+#: Penalties on the way from the one that makes all coefficients 0.
+WAY = 20
+
+#: Turns of reweighting for the Huber loss.
+TURNS = 100
+
+
+@dataclass(eq=False, repr=False)
+class SparseRegressor(ProvedLinear):
+    """Linear regression with exact zeros: minimises mean loss + sum_j penalty(coef_j).
+
+    MCP and SCAD do not shrink large coefficients, as l1 does, and are not convex. The start is
+    coordinate descent along decreasing penalties; the certificate says how stationary the fit is.
+    Where the data curve more than the penalty bends back, the objective is convex nevertheless, and
+    `minimum_` says so: `scope` is "global". Scale the features first.
+
+    Parameters
+    ----------
+    alpha : float
+        Slope of the penalty at 0; with the squared loss as in scikit-learn's Lasso.
+    penalty : {"mcp", "scad", "l1"}
+    gamma : float, optional
+        MCP is constant beyond gamma alpha (3), SCAD too (3.7).
+    loss : {"squared", "huber"}
+        r^2 / 2, and beyond `threshold` linear.
+    threshold : float, optional
+        In units of y; without it 1.345 times the median deviation of y over 0.6745.
+    fit_intercept : bool
+        It is not penalised.
+    eps, delta : float
+        Stationarity to reach.
+    certificate : {"near", "goldstein"}
+        Whether to look for a near certificate, and a minimum.
+    max_calls, max_time
+        Limits of the search that takes over where the start is not good enough.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    coef_, intercept_
+    minimum_ : MinimumCertificate or None
+        How much lower the objective can be on a ball, or anywhere where `minimum_.scope` is
+        "global".
+    gap_ : float or None
+    certificate_, near_stationarity_, goldstein_stationarity_
+        What was proved; see `QuantileRegressor`.
+    objective_ : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from goldstein.sklearn import SparseRegressor
+    >>> X = np.array([[1.0, 1.0], [-1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
+    >>> model = SparseRegressor(0.5).fit(X, np.array([2.1, -1.9, 1.9, -2.1]))
+    >>> model.coef_, model.minimum_.scope
+    (array([2., 0.]), 'global')
+    """
+
+    _rules: ClassVar = {
+        **ProvedLinear._rules, "alpha": check.positive, "penalty": ("mcp", "scad", "l1"),
+        "gamma": check.positive, "loss": ("squared", "huber"), "threshold": check.positive,
+    }  # fmt: skip
+    _rescaled: ClassVar[bool] = False
+
+    alpha: float = 0.1
+    _: KW_ONLY
+    penalty: str = "mcp"
+    gamma: float | None = None
+    loss: str = "squared"
+    threshold: float | None = None
+
+    def path(
+        self, X: Any, y: Any, alphas: ArrayLike | int = 20, sample_weight: ArrayLike | None = None
+    ) -> list[SparseRegressor]:
+        """Fit for decreasing penalties, each from the one before.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As in `fit`.
+        alphas : sequence of float, or int
+            A number of them, from the least that makes all coefficients 0 to its thousandth part.
+
+        Returns
+        -------
+        list of SparseRegressor
+            Fitted, each with its certificates; `[model.alpha for model in path]` are the penalties.
+        """
+        if np.ndim(alphas) == 0:
+            self._check_parameters()
+            table = self._table(*self._rows(X, y, sample_weight, reset=True))
+            self._choose_threshold(table.y)
+            top = self._least_for_zero(table)
+            alphas = top * np.geomspace(1.0, 1e-3, check.at_least("alphas", alphas, 1))
+        found: list[SparseRegressor] = []
+        for alpha in sorted((float(a) for a in np.ravel(alphas)), reverse=True):
+            model = clone(self).set_params(alpha=alpha)
+            if found:
+                model._before = found[-1].coef_
+            found.append(model.fit(X, y, sample_weight))
+        return found
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        least = {"mcp": 1.0, "scad": 2.0, "l1": 0.0}[self.penalty]
+        if self.gamma is not None and self.gamma <= least:
+            raise InputError(f"{self.penalty} needs gamma > {least:g}, got {self.gamma!r}.")
+
+    def _penalty(self, alpha: float) -> Penalty:
+        usual = 3.7 if self.penalty == "scad" else 3.0
+        return Penalty(self.penalty, alpha, usual if self.gamma is None else float(self.gamma))
+
+    def _table(self, X: Matrix, y: Vector, weights: Vector) -> Table:
+        self.units_, self.unit_ = np.ones(X.shape[1]), 1.0
+        return super()._table(X, y, weights)
+
+    def _choose_threshold(self, y: Vector) -> None:
+        spread = float(np.median(np.abs(y - np.median(y)))) / 0.6745
+        self.threshold_ = float(self.threshold or 1.345 * spread or 1.0)
+
+    def _pulls(self, table: Table, c: Vector, b: float) -> Vector:
+        """Return weights with which the squared loss is a bound of the loss from above."""
+        if self.loss == "squared":
+            return table.weights
+        r = table.y - table.A[:, : c.size] @ c - b
+        slopes = HUBER.slope(r, self.threshold_)
+        return table.weights * np.divide(slopes, r, out=np.ones_like(r), where=r != 0.0)
+
+    def _centred(self, table: Table, w: Vector) -> tuple[Matrix, Vector, Vector, float]:
+        X, d = table.A[:, : self.n_features_in_], self.n_features_in_
+        if not self.fit_intercept:
+            return X, table.y, np.zeros(d), 0.0
+        centre, level = w @ X / w.sum(), float(w @ table.y / w.sum())
+        return X - centre, table.y - level, centre, level
+
+    def _least_for_zero(self, table: Table) -> float:
+        zero, b = np.zeros(self.n_features_in_), 0.0
+        for _ in range(TURNS):  # the level without coefficients; of the squared loss at once
+            w = self._pulls(table, zero, b)
+            X, y, _, b = self._centred(table, w)
+        return float(np.abs((w[:, None] * X).T @ y).max())
+
+    def _prepare(self, table: Table, rng: np.random.Generator) -> list[Vector]:
+        self._choose_threshold(table.y)
+        zero = np.zeros(self.n_features_in_)
+        way, begin = [self.alpha], self.__dict__.pop("_before", None)
+        if begin is None:
+            top = max(self._least_for_zero(table), self.alpha)
+            way, begin = np.geomspace(top, self.alpha, WAY).tolist(), zero
+        ends = [self._descended(table, way, begin)]
+        if self.penalty != "l1":  # not convex: the end depends on the start
+            ends.append(self._descended(table, [self.alpha], zero))
+        return [min(ends, key=self._functions(table)[0].value)]
+
+    def _descended(self, table: Table, way: Iterable[float], c: Vector) -> Vector:
+        """Return the end of coordinate descent along decreasing penalties."""
+        b = 0.0
+        for alpha in way:
+            for _ in range(1 if self.loss == "squared" else TURNS):
+                w = self._pulls(table, c, b)
+                X, y, centre, level = self._centred(table, w)
+                new = descend((w[:, None] * X).T @ X, X.T @ (w * y), c, self._penalty(alpha))
+                moved = float(np.abs(new - c).max())
+                c, b = new, level - float(centre @ new)
+                if moved <= 1e-12 * max(1.0, float(np.abs(c).max())):
+                    break
+        return np.append(c, b) if self.fit_intercept else c
+
+    def _functions(self, table: Table) -> list[Expression]:
+        theta = Variable(table.A.shape[1])
+        r, c = table.residuals(theta), theta[: self.n_features_in_]
+        loss = 0.5 * square(r) if self.loss == "squared" else huber(r, self.threshold_)
+        own = self._penalty(self.alpha)
+        if self.penalty == "l1":
+            term = own.alpha * norm1(c)
+        else:
+            term = (mcp if self.penalty == "mcp" else scad)(c, own.alpha, own.gamma).sum()
+        return [weighted_sum(table.weights, loss) + term]
+
+
+@dataclass(eq=False, repr=False)
+class QuantileRegressor(ProvedLinear):
+    """Linear model of one or several quantiles: minimises the mean pinball loss, and proves it.
+
+    The problem is convex: where the minimum is proved, `gap_` bounds how much lower the objective
+    can be anywhere. The coefficients come from a linear program (HiGHS), which nobody believes.
+
+    Parameters
+    ----------
+    quantile : float or sequence of float
+        Between 0 and 1; several in ascending order.
+    penalty : {None, "l1"}
+        "l1" adds alpha sum_j |coef_j| for each quantile, as scikit-learn's QuantileRegressor does.
+    alpha : float
+        Weight of the penalty; not used without one.
+    non_crossing : bool
+        Keep the quantiles in order at every training row, and so on the convex hull of the rows.
+        All are then fitted at once.
+    fit_intercept : bool
+    eps, delta : float
+        Stationarity to reach, of the mean objective in units of powers of two.
+    certificate : {"near", "goldstein"}
+        Whether to look for a near certificate, and a minimum.
+    max_calls, max_time
+        Limits of the search that takes over where the linear program is not good enough.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    coef_, intercept_
+        A row and a number per quantile; one of each if `quantile` is a number.
+    objective_ : float
+        The mean objective, summed over quantiles.
+    gap_ : float or None
+        By how much the objective can be lower within the scope of the minima, in units of y; with
+        `non_crossing`, by how much that of other coefficients in order can.
+    minimum_ : MinimumCertificate or None
+        That of the largest gap; `minimum_.scope` is "global" where the gap holds everywhere.
+    certificate_, certificates_, minima_
+        The weakest, and one per quantile (one in all if `non_crossing`).
+    near_stationarity_, goldstein_stationarity_ : (float, float)
+    unit_, units_
+        Powers of two, of y and of the features, in which the certificates are stated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from goldstein.sklearn import QuantileRegressor
+    >>> X = np.arange(5.0)[:, None]
+    >>> model = QuantileRegressor(0.5).fit(X, np.array([1.0, 3.0, 5.0, 7.0, 90.0]))
+    >>> model.coef_, model.intercept_, model.minimum_.scope
+    (array([2.]), 1.0, 'global')
+    """
+
+    _rules: ClassVar = {
+        **ProvedLinear._rules, "penalty": ("l1", None), "alpha": check.nonnegative,
+    }  # fmt: skip
+
+    quantile: Any = 0.5
+    _: KW_ONLY
+    penalty: str | None = None
+    alpha: float = 1.0
+    non_crossing: bool = False
+
+    @property
+    def _is_one(self) -> bool:
+        return np.ndim(self.quantile) == 0
+
+    @property
+    def _degree(self) -> int:
+        return 1
+
+    @property
+    def _levels(self) -> NDArray[np.float64]:
+        try:
+            levels = np.atleast_1d(np.asarray(self.quantile, dtype=np.float64))
+        except (TypeError, ValueError):
+            levels = np.empty(0)
+        good = levels.ndim == 1 and levels.size and (levels > 0).all() and (levels < 1).all()
+        if not good or (np.diff(levels) <= 0).any():
+            raise InputError(
+                "quantile must be a number between 0 and 1, or several in ascending order; got "
+                f"{self.quantile!r}."
+            )
+        return levels
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        _ = self._levels
+
+    def _price(self, p: int) -> Vector:
+        """Return the weight of |c_j| in units of the features and of y."""
+        price = np.zeros(p)
+        if self.penalty == "l1":
+            price[: len(self.units_)] = self.alpha / self.units_
+        return price
+
+    @property
+    def _joint(self) -> bool:
+        return bool(self.non_crossing) and len(self._levels) > 1
+
+    def _prepare(self, table: Table, rng: np.random.Generator) -> Iterable[Vector]:
+        levels, price = self._levels, self._price(table.A.shape[1])
+        if self._joint:
+            found, most = quantile_coefficients(*table, levels, price, ordered=True)
+            # A crossing that costs more than its multiplier does not pay.
+            self._crossing = float(2.0 ** np.ceil(np.log2(max(2.0 * most, 2.0**-40))))
+            return [found.ravel()]
+        parts = [quantile_coefficients(*table, levels[k : k + 1], price, ordered=False)[0]
+                 for k in range(len(levels))]  # fmt: skip
+        return list(np.vstack(parts))
+
+    def _functions(self, table: Table) -> list[Expression]:
+        p, levels = table.A.shape[1], self._levels
+        price: Any = self._price(p)[: len(self.units_)]
+        A: Any = table.A
+
+        def loss(c: Expression, tau: float) -> Expression:
+            mean = weighted_sum(table.weights, pinball(table.residuals(c), tau))
+            return mean + norm1(price * c[: len(price)]) if price.any() else mean
+
+        if not self._joint:
+            return [loss(Variable(p), float(tau)) for tau in levels]
+        whole = Variable(p * len(levels))
+        parts = [whole[k * p : (k + 1) * p] for k in range(len(levels))]
+        total = loss(parts[0], float(levels[0]))
+        for tau, c in zip(levels[1:], parts[1:]):
+            total = total + loss(c, float(tau))
+        for low, high in pairwise(parts):
+            total = total + self._crossing * relu(A @ (low - high)).sum()
+        return [total]
+
+
+#: Constants of 95 % efficiency for normal errors.
+THRESHOLDS = {"tukey": 4.685, "huber": 1.345}
+
+
+@dataclass(eq=False, repr=False)
+class RobustRegressor(ProvedLinear):
+    """Linear regression that wrong rows do not move.
+
+    Up to half of the rows may be arbitrarily wrong for `loss="tukey"` (an MM-estimate: the scale of
+    an S-estimate, then Tukey's biweight) and `"trimmed"` (least trimmed squares); these losses are
+    not convex, and starts are fits of random rows, improved on the rows that they explain best.
+    "huber" and "absolute" are convex, withstand wrong targets, and not wrong features.
+
+    Parameters
+    ----------
+    loss : {"tukey", "trimmed", "huber", "absolute"}
+    threshold : float, optional
+        In units of the scale, where the loss ends (tukey, 4.685) or turns linear (huber, 1.345).
+    coverage : float
+        Share of the rows that count with "trimmed", from 0.5 (half of the rows may be wrong).
+    n_init : int
+        Random subsets.
+    fit_intercept : bool
+    eps, delta : float
+        Stationarity to reach, of the mean loss in units of powers of two.
+    certificate : {"near", "goldstein"}
+        Whether to look for a near certificate, and a minimum.
+    max_calls, max_time
+        Limits of the search that takes over where the start is not good enough.
+    random_state : int, RandomState or None
+
+    Attributes
+    ----------
+    coef_, intercept_
+    scale_ : float
+        Robust scale of the residuals, for normal errors their standard deviation; rows with
+        `abs(y - predict(X)) > 2.5 * scale_` are usually called outliers.
+    objective_ : float
+        Mean loss; of residuals in units of `scale_` for tukey and huber.
+    minimum_, gap_
+        How much lower the mean loss can be: anywhere for the convex losses, on a ball for tukey; a
+        proof that it is the lowest of all is not given there. None for trimmed.
+    certificate_, near_stationarity_, goldstein_stationarity_
+        What was proved; see `QuantileRegressor`.
+    unit_, units_
+        Powers of two, of y and of the features, in which the certificates are stated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from goldstein.sklearn import RobustRegressor
+    >>> X = np.arange(20.0)[:, None]
+    >>> y = 3.0 * X.ravel() + 1.0 + 0.1 * np.cos(7.0 * X.ravel())
+    >>> y[14:] = -400.0
+    >>> model = RobustRegressor(random_state=0).fit(X, y)
+    >>> model.coef_.round(1), model.minimum_.scope
+    (array([3.]), 'ball')
+    """
+
+    _rules: ClassVar = {
+        **ProvedLinear._rules, "loss": ("tukey", "trimmed", "huber", "absolute"), "n_init": 1,
+        "threshold": check.positive, "coverage": check.fraction,
+    }  # fmt: skip
+
+    loss: str = "tukey"
+    _: KW_ONLY
+    threshold: float | None = None
+    coverage: float = 0.5
+    n_init: int = 200
+
+    @property
+    def _degree(self) -> int:
+        return {"absolute": 1, "trimmed": 2}.get(self.loss, 0)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.coverage < 0.5:
+            raise InputError(f"coverage must be at least 0.5, got {self.coverage!r}.")
+
+    @property
+    def _bound(self) -> float:
+        return THRESHOLDS[self.loss] if self.threshold is None else float(self.threshold)
+
+    def _table(self, X: Matrix, y: Vector, weights: Vector) -> Table:
+        if self.loss == "trimmed" and (weights != 1.0).any():
+            times = weights.astype(np.intp)
+            if (times != weights).any():
+                raise InputError(
+                    "loss='trimmed' counts rows: sample_weight must be whole numbers; use "
+                    "loss='tukey' for others."
+                )
+            X, y, weights = (np.repeat(part, times, axis=0) for part in (X, y, np.ones(len(y))))
+        return super()._table(X, y, weights)
+
+    def _kept(self, table: Table) -> int:
+        n, p = table.A.shape
+        return min(n, max(int(self.coverage * n), (n + p + 1) // 2))
+
+    def _prepare(self, table: Table, rng: np.random.Generator) -> list[Vector]:
+        (n, p), trimmed = table.A.shape, self.loss == "trimmed"
+        if self.loss == "absolute":
+            half = np.array([0.5])
+            found = quantile_coefficients(*table, half, np.zeros(p), ordered=False)[0][0]
+            s = start.s_scale(table.y - table.A @ found, table.weights)
+        else:
+            share = self._kept(table) / n if trimmed else 0.5
+            starts = start.trimmed_starts(*table, share, self.n_init, rng)
+            found, s = start.s_estimate(*table, starts)
+            found = starts[0] if trimmed else found
+        self._scale = s if s > 1e-9 else 1.0  # an exact fit has no scale
+        if self.loss in THRESHOLDS:
+            loss = start.TUKEY if self.loss == "tukey" else start.HUBER
+            c = self._bound * self._scale
+            ends = [start.reweighted(*table, x, loss, c) for x in (found, *starts[:3])]
+            losses = [table.weights @ loss.value(table.y - table.A @ x, c) for x in ends]
+            found = ends[int(np.argmin(losses))]
+        return [found]
+
+    def _functions(self, table: Table) -> list[Expression]:
+        residuals = table.residuals(Variable(table.A.shape[1]))
+        if self.loss == "absolute":
+            return [weighted_sum(table.weights, absolute(residuals))]
+        if self.loss == "trimmed":
+            kept = self._kept(table)
+            return [(1.0 / kept) * trimmed_sum(square(residuals), 0, len(table.y) - kept)]
+        u = (1.0 / self._scale) * residuals
+        loss = tukey(u, self._bound) if self.loss == "tukey" else huber(u, self._bound)
+        return [weighted_sum(table.weights, loss)]
+
+    def _store(self, fits: list[Fit]) -> None:
+        super()._store(fits)
+        self.scale_ = self._scale * self.unit_
+
+
+def tukey(u: Expression, c: float) -> Expression:
+    """Return Tukey's biweight loss c^2/6 (1 - (1 - u^2/c^2)^3), constant where |u| >= c.
+
+    Examples
+    --------
+    >>> tukey(Variable(2), 2.0)(np.array([1.0, 9.0]))
+    array([0.38541667, 0.66666667])
+    """
+    k = Fraction(c) ** 2
+    middle: list[Any] = [0, 0, Fraction(1, 2), 0, -1 / (2 * k), 0, 1 / (6 * k * k)]
+    pieces = [[k / 6], middle, [k / 6]]
+    return Elementwise(PiecewisePolynomial("tukey", [-Fraction(c), Fraction(c)], pieces), u)

@@ -22,9 +22,8 @@ from goldstein.errors import InputError
 from goldstein.fitting.fit import Fit, Options, whole_fit
 from goldstein.fitting.margin_fit import fit_margin
 from goldstein.fitting.native_fit import fit_native
-from goldstein.models.margin_problem import labelled_rows
-from goldstein.models.margin_svm import MarginSVM, MulticlassMargin
-from goldstein.numerics.long_sum import exact_sum
+from goldstein.models.margin_svm import MarginSVM, MulticlassMargin, labelled_rows
+from goldstein.numerics.exact import exact_sum
 from goldstein.sklearn import estimator as check
 from goldstein.sklearn.chunked import ChunkedRows, is_dask_array
 from goldstein.sklearn.estimator import ProvedEstimator

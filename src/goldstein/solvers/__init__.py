@@ -5,8 +5,7 @@ from goldstein.solvers.base import Evidence, Request, Solver, State
 from goldstein.solvers.pingd import PINGD, BundlePINGD
 from goldstein.solvers.ralg import RAlgorithm
 from goldstein.solvers.stochastic import O2NC, PSINGD, AdamO2NC
-from goldstein.solvers.values import Values
-from goldstein.solvers.zeroth_order import ZerothOrder
+from goldstein.solvers.values import Values, ZerothOrder
 
 #: method name -> solver class; a new solver is one line here.
 REGISTRY: dict[str, type[Solver]] = {

@@ -19,30 +19,28 @@ import numpy as np
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import InputError, OutOfCalls
-from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.hull import MANY_VARIABLES
-from goldstein.numerics.streams import stream
+from goldstein.numerics.streams import stream, uniform_in_ball
 from goldstein.oracles import CountedOracle, PartiallySeparable
 from goldstein.result import Status
-from goldstein.solvers.ask_tell import drive
 from goldstein.solvers.ball_state import BallState, check_line
-from goldstein.solvers.base import Evidence, Request, Solver
+from goldstein.solvers.base import Evidence, Request, Solver, drive
 from goldstein.solvers.coordinate_sweep import CoordinateSides, CoordinateSweep
-from goldstein.solvers.logic import bundle_member, line_search, newton_member, sweeps
-from goldstein.solvers.logic.centre import close_in, retarget
+from goldstein.solvers.logic import bundle_member, line_search, sweeps
 from goldstein.solvers.logic.portfolio import (
     BUNDLE,
     NEWTON,
+    close_in,
     look_back,
     open_slice,
     refuted,
     reschedule,
+    retarget,
     stalled,
 )
-from goldstein.solvers.memory import DEFAULT, ELEMENTS, GradientMemory, plan
+from goldstein.solvers.memory import DEFAULT, ELEMENTS, GradientMemory, PointBundle, plan
 from goldstein.solvers.partitioned import PartitionedSearch
 from goldstein.solvers.placement import firm
-from goldstein.solvers.point_bundle import PointBundle
 from goldstein.solvers.quasi_newton import QuasiNewton
 from goldstein.solvers.tuning import TUNING
 
@@ -307,14 +305,14 @@ class Auto(Solver):
         if self._searches_structure(oracle, state, rejected):
             return
         if state.member == NEWTON:
-            newton_member.prepare(state)
+            line_search.prepare(state)
             try:
                 state.newton.step(oracle)
             except OutOfCalls:
                 line_search.cut_short(state.newton)
-                newton_member.adopt(state)
+                line_search.adopt(state)
                 raise
-            newton_member.ended(state)
+            line_search.ended(state)
         else:
             first = bundle_member.begin(state)
             drive(oracle, state, first, bundle_member.told, bundle_member.kinked)

@@ -27,9 +27,9 @@ from goldstein.checker.arrays import Vector
 from goldstein.errors import KinkError
 from goldstein.numerics.element_model import Mask
 from goldstein.oracles import CountedOracle
-from goldstein.solvers.ask_tell import gradient_of, value_of
+from goldstein.solvers.base import gradient_of, value_of
 from goldstein.solvers.logic import sweeps
-from goldstein.solvers.logic.centre import begin_afresh
+from goldstein.solvers.logic.portfolio import begin_afresh
 from goldstein.solvers.logic.questions import TRIAL
 from goldstein.solvers.logic.sweeps import leave_to_proof, take_in
 from goldstein.solvers.side_expansion import HELP, MISSING, SideExpansion, longest_together

@@ -16,10 +16,15 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import KinkError, OutOfCalls
-from goldstein.numerics.ball import inner_radius, uniform_in_ball
-from goldstein.numerics.cone import conic_point, narrow, trial_point
 from goldstein.numerics.hull import Hull
-from goldstein.numerics.streams import stream
+from goldstein.numerics.streams import (
+    conic_point,
+    inner_radius,
+    narrow,
+    stream,
+    trial_point,
+    uniform_in_ball,
+)
 from goldstein.oracles import CountedOracle
 
 #: A bound this small relative to the gradients is rounding error: nothing more to gain.

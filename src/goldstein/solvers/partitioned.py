@@ -38,7 +38,7 @@ from goldstein.numerics.element_model import (
 )
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.separable import PartiallySeparable
-from goldstein.solvers.logic.centre import begin_afresh
+from goldstein.solvers.logic.portfolio import begin_afresh
 from goldstein.solvers.logic.sweeps import leave_to_proof, take_in
 from goldstein.solvers.side_expansion import HELP, SideExpansion, longest_together
 

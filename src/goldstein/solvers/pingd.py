@@ -12,14 +12,20 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
-from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.hull_problems import sparse_weights
-from goldstein.numerics.streams import stream
+from goldstein.numerics.streams import stream, uniform_in_ball
 from goldstein.oracles import CountedOracle
 from goldstein.result import Status
-from goldstein.solvers.ask_tell import gradient_of, value_of
-from goldstein.solvers.ball_state import BallState, check_line
-from goldstein.solvers.base import Evidence, Request, Solver
+from goldstein.solvers.ball_state import (
+    CHEAP_ROUND_FAILURE,
+    BallState,
+    averaging_weight,
+    check_line,
+    descent_steps,
+    rounds,
+    steps_per_round,
+)
+from goldstein.solvers.base import Evidence, Request, Solver, gradient_of, value_of
 from goldstein.solvers.logic.algorithm_one import (
     aim,
     descends,
@@ -29,15 +35,7 @@ from goldstein.solvers.logic.algorithm_one import (
     try_farther,
 )
 from goldstein.solvers.logic.questions import NOTHING, VALUE
-from goldstein.solvers.memory import LipschitzGuard
-from goldstein.solvers.point_bundle import PointBundle
-from goldstein.solvers.schedules import (
-    CHEAP_ROUND_FAILURE,
-    averaging_weight,
-    descent_steps,
-    rounds,
-    steps_per_round,
-)
+from goldstein.solvers.memory import LipschitzGuard, PointBundle
 
 
 @dataclass(slots=True)

@@ -19,12 +19,10 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.numerics.ball import uniform_in_ball
 from goldstein.numerics.hull import Hull, min_norm_weights
-from goldstein.numerics.streams import stream
+from goldstein.numerics.streams import stream, uniform_in_ball
 from goldstein.oracles import CountedOracle
-from goldstein.solvers.ask_tell import gradient_of
-from goldstein.solvers.base import Evidence
+from goldstein.solvers.base import Evidence, gradient_of
 
 #: How far from x the points lie, against delta: the second where curvature is felt at the first.
 REACHES = 0.6, 0.05

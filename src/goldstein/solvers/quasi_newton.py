@@ -13,7 +13,7 @@ import numpy as np
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.oracles import CountedOracle
-from goldstein.solvers.ask_tell import drive
+from goldstein.solvers.base import drive
 from goldstein.solvers.logic import line_search
 from goldstein.solvers.memory import GradientMemory
 from goldstein.solvers.metric import FactorMetric, LimitedMetric

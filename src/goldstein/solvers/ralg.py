@@ -21,10 +21,9 @@ from goldstein.errors import InputError
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.result import Status
-from goldstein.solvers.ask_tell import gradient_of, value_of
-from goldstein.solvers.base import Evidence, Request, Solver, State
+from goldstein.solvers.base import Evidence, Request, Solver, State, gradient_of, value_of
 from goldstein.solvers.gather import Enrichment, enrich
-from goldstein.solvers.logic.centre import INSIDE
+from goldstein.solvers.logic.portfolio import INSIDE
 from goldstein.solvers.logic.questions import TRIAL
 from goldstein.solvers.memory import GradientMemory
 

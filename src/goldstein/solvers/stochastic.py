@@ -19,29 +19,25 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, KinkError
-from goldstein.numerics.ball import sphere_shadow, uniform_in_ball
-from goldstein.numerics.cone import tilt
-from goldstein.numerics.streams import stream
+from goldstein.numerics.streams import sphere_shadow, stream, tilt, uniform_in_ball
 from goldstein.oracles import CountedOracle
 from goldstein.result import Status
-from goldstein.solvers.adam_schedules import (
-    PRACTICAL_BETAS,
-    AdamO2NCSchedule,
-    adam_o2nc_practice,
-    adam_o2nc_theory,
-    window_of,
-)
 from goldstein.solvers.base import Evidence, Request, Solver, State
 from goldstein.solvers.gather import Enrichment, enrich
 from goldstein.solvers.stochastic_schedules import (
+    PRACTICAL_BETAS,
+    AdamO2NCSchedule,
     O2NCSchedule,
     PSINGDSchedule,
+    adam_o2nc_practice,
+    adam_o2nc_theory,
     gradient_scale,
     o2nc_optimal,
     o2nc_parameter_free,
     o2nc_practice,
     psingd_practice,
     psingd_theory,
+    window_of,
 )
 
 #: Length of the first stage; each further stage is twice as long.

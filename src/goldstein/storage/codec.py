@@ -29,9 +29,9 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.checker.rationals import exact_floats
 from goldstein.checker.verification import Label, Verification
 from goldstein.errors import CertificateFileError, GoldsteinError, InputError, InputTypeError
-from goldstein.numerics.exact_floats import exact_floats
 from goldstein.storage.files import replacing
 
 SCHEMA = 1

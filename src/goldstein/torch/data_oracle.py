@@ -15,10 +15,22 @@ from goldstein.api.certify import certify_data
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputTypeError
-from goldstein.numerics.long_sum import LongSum
+from goldstein.numerics.exact import LongSum
 from goldstein.oracles.data_mean import ROUNDING, DataMean, Progress, Reduction, require_float64
-from goldstein.torch import replicas, vectors
-from goldstein.torch.batches import TREES, Caller, as_double, divisor, require_batch
+from goldstein.torch import replicas
+from goldstein.torch.oracle import (
+    TREES,
+    Caller,
+    PrecisionWatch,
+    as_double,
+    divisor,
+    flatten,
+    gradients,
+    listed,
+    require_batch,
+    require_real,
+    unflatten,
+)
 
 
 class DataOracle(DataMean):
@@ -79,8 +91,8 @@ class DataOracle(DataMean):
             copy.deepcopy(loss_fn).double() if isinstance(loss_fn, torch.nn.Module) else loss_fn
         )
         self.shared = distributed
-        self._params, self._named = vectors.listed(self._model)
-        vectors.require_real(self._params, "model")
+        self._params, self._named = listed(self._model)
+        require_real(self._params, "model")
         for p in self._model.parameters():
             p.grad = None
         self._name = f"{type(own).__name__} over data"
@@ -88,7 +100,7 @@ class DataOracle(DataMean):
         self._watched: set[str] = set()
         #: Numbers that are computed for each number of a batch.
         self._computed = math.inf
-        super().__init__(data, TREES, vectors.flatten(self._params), reduction)
+        super().__init__(data, TREES, flatten(self._params), reduction)
         self._divisor = divisor(self._loss_fn, reduction)
 
     @property
@@ -101,7 +113,7 @@ class DataOracle(DataMean):
 
     def unflatten(self, x: Vector) -> dict[str, torch.Tensor]:
         """Return a point as float64 tensors by name, for `load_state_dict(..., strict=False)`."""
-        named: dict[str, torch.Tensor] = self._named(vectors.unflatten(x, self._params))
+        named: dict[str, torch.Tensor] = self._named(unflatten(x, self._params))
         return named
 
     def move(self, x: Vector) -> None:
@@ -135,15 +147,15 @@ class DataOracle(DataMean):
     def loss_and_slope(self, batch: Any) -> tuple[float, Vector]:
         with torch.enable_grad(), self._watching("gradient"):
             loss = self._tensor(batch)
-            slope = vectors.gradients(loss, self._params)
-        return float(loss.detach()), vectors.flatten(slope)
+            slope = gradients(loss, self._params)
+        return float(loss.detach()), flatten(slope)
 
     def _watching(self, question: str) -> Any:
         """The first time all steps are watched, for the values and for the gradients."""
         if question in self._watched:
             return nullcontext()
         self._watched.add(question)
-        return vectors.PrecisionWatch(self._params, "the model or loss_fn")
+        return PrecisionWatch(self._params, "the model or loss_fn")
 
     def _tensor(self, batch: Any) -> torch.Tensor:
         loss = self._loss_fn(*self._call(batch))

@@ -12,7 +12,7 @@ from typing import Any, overload
 import torch
 
 from goldstein.errors import InputError, InputTypeError
-from goldstein.torch.vectors import digest
+from goldstein.torch.oracle import digest
 
 #: Keys that only saved states have: the query points, and fingerprints of both places.
 QUERY, PLACES = "query", "places"

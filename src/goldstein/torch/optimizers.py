@@ -10,7 +10,7 @@ import torch
 
 from goldstein.errors import InputError
 from goldstein.numerics import streams
-from goldstein.solvers import adam_schedules
+from goldstein.solvers import stochastic_schedules
 from goldstein.torch.optimizer import (
     Block,
     CentredOptimizer,
@@ -403,11 +403,11 @@ class AdamO2NC(CentredOptimizer):
         params: Any,
         lr: float | torch.Tensor = 1e-3,
         *,
-        betas: float | tuple[float, float] = adam_schedules.PRACTICAL_BETAS,
+        betas: float | tuple[float, float] = stochastic_schedules.PRACTICAL_BETAS,
         weight_decay: float = 0.0,
         seed: int = 0,
         kappa: float = 1.0,
-        foresight: float = adam_schedules.FORESIGHT,
+        foresight: float = stochastic_schedules.FORESIGHT,
         foreach: bool | None = None,
         maximize: bool = False,
         capturable: bool = False,
@@ -420,7 +420,7 @@ class AdamO2NC(CentredOptimizer):
                 "first and less than 1, or the bound on the learner's regret fails. Pass one "
                 "number b for (b, b * b)."
             )
-        adam_schedules.regret_constant(kappa, foresight)  # refuses bad ones
+        stochastic_schedules.regret_constant(kappa, foresight)  # refuses bad ones
         super().__init__(
             params, lr, seed, foreach, maximize, capturable=capturable, weight_decay=weight_decay,
             betas=(float(averaging), float(squares)), kappa=kappa, foresight=foresight,
@@ -428,11 +428,11 @@ class AdamO2NC(CentredOptimizer):
 
     @classmethod
     def from_schedule(
-        cls, params: Any, schedule: adam_schedules.AdamO2NCSchedule, **settings: Any
+        cls, params: Any, schedule: stochastic_schedules.AdamO2NCSchedule, **settings: Any
     ) -> AdamO2NC:
         """Return the optimizer of a schedule.
 
-        `goldstein.solvers.adam_schedules` has one for practice and one with the theorem's
+        `goldstein.solvers.stochastic_schedules` has one for practice and one with the theorem's
         constants; `LambdaLR(optimizer, schedule.shrink)` is its decay.
         """
         chosen = {"betas": schedule.betas, "foresight": schedule.foresight, **settings}
@@ -453,7 +453,7 @@ class AdamO2NC(CentredOptimizer):
     @property
     def window(self) -> int:
         """How many recent gradients hold 95 % of the average's weight."""
-        return adam_schedules.window_of(self.settings["betas"][0])
+        return stochastic_schedules.window_of(self.settings["betas"][0])
 
     @property
     def radius(self) -> float:

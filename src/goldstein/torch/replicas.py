@@ -13,9 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, KinkError
-from goldstein.numerics.long_sum import LongSum
+from goldstein.numerics.exact import LongSum
 from goldstein.oracles import Oracle
-from goldstein.torch.vectors import digest
+from goldstein.torch.oracle import digest
 
 if dist.is_available():
     # Its functions take the world of the day they are imported as default argument. The first

@@ -17,7 +17,7 @@ from goldstein.calculus.expression import Expression, Variable
 from goldstein.calculus.sharing import Sharing
 from goldstein.calculus.tracing import TraceError, compare
 from goldstein.errors import GoldsteinError, InputTypeError
-from goldstein.torch import vectors
+from goldstein.torch.oracle import flatten, listed, unflatten
 
 _MOVERS = frozenset({
     "view", "_unsafe_view", "reshape", "permute", "transpose", "t", "expand", "select", "slice",
@@ -48,7 +48,7 @@ def trace(fn: Callable[..., Any], params: Any) -> Expression:
     """
     call, tensors = _called(fn, params)
     leaves = [t.detach().double().cpu() for t in tensors]
-    flat = vectors.flatten(leaves)
+    flat = flatten(leaves)
     graph = make_fx(call, tracing_mode="real")(*leaves).graph
     variable = Variable(flat.size)
     ends = np.cumsum([0, *(t.numel() for t in leaves)])
@@ -69,13 +69,13 @@ def trace(fn: Callable[..., Any], params: Any) -> Expression:
     if not isinstance(found, Expression) or found.size != 1:
         raise TraceError("fn must return one number that depends on params.")
     with torch.no_grad():
-        compare(found.reshape(()), lambda x: float(call(*vectors.unflatten(x, leaves))), flat)
+        compare(found.reshape(()), lambda x: float(call(*unflatten(x, leaves))), flat)
     return found.reshape(())
 
 
 def _called(fn: Any, params: Any) -> tuple[Callable[..., Any], list[torch.Tensor]]:
     """Return a function of tensors, and these."""
-    tensors, form = vectors.listed(params)
+    tensors, form = listed(params)
     if isinstance(params, torch.nn.Module):
 
         def call(*leaves: torch.Tensor) -> Any:

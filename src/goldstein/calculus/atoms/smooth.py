@@ -1,21 +1,374 @@
-"""Smooth functions, entry by entry: exp, log, sin, tanh, roots, quotients, real powers."""
+"""Smooth functions, entry by entry: exp, log, sin, tanh, roots, quotients, real powers.
+
+Smooth losses without a rational form: logistic, softplus, pseudo_huber, and user functions.
+
+Powers of expressions.
+
+Softmax cross-entropy of a table of logits.
+
+Norms: norm1, norm2.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from goldstein.calculus.atoms.activations import absolute
-from goldstein.calculus.atoms.base import Atom, Curve
-from goldstein.calculus.atoms.norms import norm_of_rows
-from goldstein.calculus.elementary import ELEMENTARY
+from goldstein.calculus.atoms.piecewise import (
+    Atom,
+    Curve,
+    Elementwise,
+    PiecewisePolynomial,
+    absolute,
+    require_range,
+)
+from goldstein.calculus.constants import hand_over, own, own_integers
+from goldstein.calculus.elementary import ELEMENTARY, Foreign
 from goldstein.calculus.expression import Expression, as_expression, meant
-from goldstein.calculus.operators import gather, multiply, side_by_side
+from goldstein.calculus.operators import (
+    affine,
+    gather,
+    multiply,
+    picked,
+    rational_scale,
+    side_by_side,
+    sum_entries,
+    table_along,
+)
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
+from goldstein.checker.rationals import exact_floats, fraction_upper
+from goldstein.errors import GoldsteinError, InputError, InputTypeError
+from goldstein.numerics.exact import exact_number, positive
+
+
+def softplus(u: Expression) -> Expression:
+    """Return log(1 + exp(u)), entry by entry.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable
+    >>> softplus(Variable(1))(np.array([0.0])).round(6)
+    array([0.693147])
+    """
+    return _softplus("softplus", u, 1.0)
+
+
+def logistic(u: Expression) -> Expression:
+    """Return the logistic loss log(1 + exp(-u)) of a margin u.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable
+    >>> logistic(Variable(1))(np.array([-1000.0]))
+    array([1000.])
+    """
+    return _softplus("logistic", u, -1.0)
+
+
+def _softplus(name: str, u: Any, sign: float) -> Expression:
+    """Return log(exp(0) + exp(sign u)), of rows (0, sign u)."""
+    u = as_expression(u, name)
+    ends = hand_over(np.repeat(np.arange(u.size + 1), 2)[:-1])
+    rows = (
+        hand_over(np.full(u.size, sign)),
+        hand_over(np.arange(u.size)),
+        ends,
+        (2 * u.size, u.size),
+    )
+    pairs = affine("Linear", u, (2 * u.size,), rows)
+    curve = Curve(partial(_rise, sign), 0.25)
+    return Atom(Expression(nodes.LogSumExp, (pairs,), u.shape, (2,), name), u, name, curve)
+
+
+def _rise(sign: float, low: float, high: float) -> float:
+    end = high if sign > 0 else -low
+    return 1.0 / (1.0 + math.exp(-min(max(end, -700.0), 700.0))) if end < 700.0 else 1.0
+
+
+def pseudo_huber(u: Expression, threshold: float = 1.0) -> Expression:
+    """Return t^2 (sqrt(1 + (u/t)^2) - 1), a smooth version of the Huber loss.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable
+    >>> pseudo_huber(Variable(1))(np.array([0.0]))
+    array([0.])
+    """
+    u, t = as_expression(u, "pseudo_huber"), positive("threshold", threshold)
+    require_range("pseudo_huber", [t])
+    inner = rational_scale(u, 1 / t)
+    smooth = Expression(nodes.Smooth, (inner,), u.shape, ("pseudo_huber",), "pseudo_huber")
+    curve = Curve(partial(_bend, float(t)), 1.0)
+    return Atom(rational_scale(smooth, t * t), u, "pseudo_huber", curve)
+
+
+def _bend(threshold: float, low: float, high: float) -> float:
+    far = max(abs(low), abs(high))
+    return threshold if math.isinf(far) else far / math.hypot(1.0, far / threshold)
+
+
+def smooth_function(
+    u: Expression,
+    value: Callable[[Vector], Any],
+    derivative: Callable[[Vector], Any],
+    *,
+    lipschitz: float = math.inf,
+    smoothness: float = math.inf,
+) -> Expression:
+    """Apply a smooth function of your own, entry by entry: trusted in float64, never certified.
+
+    Parameters
+    ----------
+    value, derivative : callable
+        Vectorised over arrays.
+    lipschitz, smoothness : float
+        Bounds of |derivative| and of |second derivative|, where known.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable
+    >>> smooth_function(Variable(1), np.sin, np.cos, lipschitz=1, smoothness=1)(np.zeros(1))
+    array([0.])
+    """
+    u, name = as_expression(u, "smooth_function"), getattr(value, "__name__", "smooth")
+    bounds = _bound(lipschitz, "lipschitz"), _bound(smoothness, "smoothness")
+    user = Expression(Foreign, (u,), u.shape, (u.shape, value, derivative), name)
+    return Atom(user, u, name, Curve(partial(_constant, bounds[0]), bounds[1]))
+
+
+def _constant(number: float, low: float, high: float) -> float:
+    return number
+
+
+def _bound(value: Any, what: str) -> float:
+    """Return a nonnegative number, infinity allowed, rounded up."""
+    if isinstance(value, float) and value == math.inf:
+        return math.inf
+    number = exact_number(value, what)
+    if number < 0:
+        raise InputError(f"{what} must be nonnegative, got {value!r}.")
+    return fraction_upper(number)
+
+
+#: Larger powers are no use in float64, and slow in exact arithmetic.
+LARGEST = 32
+
+
+def square(u: Expression) -> Expression:
+    """Return u^2, entry by entry.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from goldstein.calculus import Variable
+    >>> square(Variable(2))(np.array([-1.0, 2.0]))
+    array([1., 4.])
+    """
+    return Elementwise(PiecewisePolynomial("square", [], [[0, 0, 1]]), u)
+
+
+def sum_squares(u: Any) -> Expression:
+    """Return the sum of the squares of all entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from goldstein.calculus import Variable
+    >>> sum_squares(Variable(2)).value(np.array([3.0, 4.0]))
+    25.0
+    """
+    u = as_expression(u, "sum_squares")
+    return Atom(sum_entries(square(u)), u, "SumSquares")
+
+
+def power(u: Any, exponent: Any) -> Expression:
+    """Return u to a power, entry by entry: `u ** exponent`.
+
+    A whole power is a polynomial, or one over it; others are exp(exponent log(u)), for u > 0. Base
+    or exponent may be a number, or both expressions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from goldstein.calculus import Variable
+    >>> (Variable(2) ** 3)(np.array([-1.0, 2.0]))
+    array([-1.,  8.])
+    >>> (Variable(2) ** -0.5)(np.array([1.0, 4.0]))
+    array([1. , 0.5])
+    """
+    if not isinstance(u, Expression):
+        base = exact_floats(u, "the base")
+        if not (base > 0).all():
+            raise InputError(f"base ** u needs a positive base, got {u!r}.")
+        return exp(as_expression(exponent, "**") * np.log(base))
+    if isinstance(exponent, Expression):
+        return exp(exponent * log(u))
+    try:
+        exact = exact_number(exponent, "the exponent")
+    except GoldsteinError:
+        raise InputError(
+            f"u ** p needs one number p, or an expression; got {exponent!r}."
+        ) from None
+    if exact == Fraction(1, 2):
+        return sqrt(u)
+    if exact.denominator != 1 or abs(exact) > LARGEST:
+        return exp(log(u) * float(exact))
+    n = int(exact)
+    if n < 0:
+        return power(reciprocal(u), -n)
+    if n < 3:
+        return [0.0 * u + 1.0, u, square(u)][n]
+    return Elementwise(PiecewisePolynomial(f"power_{n}", [], [[0] * n + [1]]), u)
+
+
+def softmax_cross_entropy(logits: Expression, labels: Any, weights: Any = None) -> Expression:
+    """Return the total cross-entropy of rows of logits and integer labels, weighted if wished.
+
+    It is sum_i p_i (log(sum_k exp(z_ik)) - z_{i, label_i}), smooth and convex.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable
+    >>> logits = Variable(4).reshape(2, 2)
+    >>> round(softmax_cross_entropy(logits, np.array([0, 1])).value(np.zeros(4)), 6)
+    1.386294
+    """
+    logits = as_expression(logits, "softmax_cross_entropy")
+    if logits.ndim != 2:
+        raise InputTypeError("softmax_cross_entropy expects an expression of shape (n, k).")
+    given = np.asarray(labels)
+    rows, classes = logits.shape
+    whole = np.issubdtype(given.dtype, np.integer) and given.shape == (rows,)
+    if not whole or given.min(initial=0) < 0 or given.max(initial=0) >= classes:
+        raise InputError(
+            f"labels must be {rows} integers from 0 to {classes - 1}, one per row of logits."
+        )
+    shares = own(np.ones(rows) if weights is None else weights, "weights")
+    if shares.shape != (rows,) or (shares < 0).any():
+        raise InputError(f"weights must be {rows} nonnegative finite numbers, one per row.")
+    picked = np.zeros((1, logits.size))
+    picked[0, np.arange(rows) * classes + own_integers(labels)] = -shares
+    logs = Expression(nodes.LogSumExp, (logits,), (rows,), (classes,), "LogSumExp")
+    total = affine("Linear", logs, (), shares[None]) + affine(
+        "Linear", logits, (), hand_over(picked)
+    )
+    return Atom(total, logits, "SoftmaxCrossEntropy", shares)
+
+
+def log_sum_exp(u: Any, axis: Any = None, keepdims: bool = False) -> Expression:
+    """Return log(sum(exp(u))) of all entries or along an axis; large entries do not overflow.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable
+    >>> log_sum_exp(Variable(2)).value(np.array([1000.0, 1000.0])) - 1000.0 < 0.7
+    True
+    """
+    rows, shape = table_along(u, axis, keepdims, "log_sum_exp")
+    return Expression(nodes.LogSumExp, (rows,), shape, (rows.shape[1],), "LogSumExp")
+
+
+def lifted(log: Expression, m: Expression) -> Expression | None:
+    """Return log_sum_exp(u) for m + log(sum(exp(u - m))), which is smooth whatever m is."""
+    log = meant(log)
+    if log.kind is not nodes.Smooth or log.data != ("log",):
+        return None
+    total = meant(log.args[0])
+    if total.kind is nodes.Piecewise and total.name == "abs":
+        total = meant(total.args[0])
+    inner = meant(total.args[0]) if total.kind is nodes.Affine else total
+    if inner.kind is not nodes.Smooth or inner.data != ("exp",):
+        return None
+    gap, places = meant(inner.args[0]), _ones(total)
+    if gap.kind is not nodes.Add or len(gap.args) != 2 or places is None:
+        return None
+    for u, shift in (gap.args, gap.args[::-1]):
+        sign, index = _picked_from(shift, m)
+        if sign < 0 and (index[places] == np.arange(len(places))[:, None]).all():
+            data = (places.shape[1],)
+            return Expression(nodes.LogSumExp, (gather(u, places),), log.shape, data, "LogSumExp")
+    return None
+
+
+def _picked_from(e: Expression, m: Expression) -> tuple[int, Any]:
+    """Return 1 or -1, and the entries of m that an expression picks, times that; 0 if none."""
+    sign, e, index = 1, meant(e), np.arange(e.size)
+    while e is not meant(m) and e.kind is nodes.Affine and isinstance(e.data[0], tuple):
+        (numbers, places, ends, _), _, offset, divisor = e.data
+        if places is not None and picked(e) is not None:
+            index = places.ravel()[index]
+        elif places is ends is offset is divisor is None and (numbers == -1.0).all():
+            sign = -sign
+        else:
+            return 0, index
+        e = meant(e.args[0])
+    return (sign if e is meant(m) else 0), index
+
+
+def _ones(total: Expression) -> Any:
+    """Return the places that rows of a matrix add up, if that is all it does."""
+    matrix, columns, offset, divisor = total.data
+    if columns != 1 or offset is not None or divisor is not None:
+        return None
+    if isinstance(matrix, np.ndarray):
+        whole = np.broadcast_to(np.arange(matrix.shape[1]), matrix.shape)
+        return whole if (matrix == 1.0).all() else None
+    if not isinstance(matrix, tuple) or matrix[2] is None or matrix[0] is None:
+        return None
+    numbers, places, ends, (height, _) = matrix
+    even = len(set(np.diff(ends).tolist())) == 1
+    return places.reshape(height, -1) if even and (numbers == 1.0).all() else None
+
+
+def norm1(u: Expression) -> Expression:
+    """Return the sum of the absolute values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from goldstein.calculus import Variable
+    >>> norm1(Variable(2)).value(np.array([3.0, -4.0]))
+    7.0
+    """
+    return sum_entries(absolute(u))
+
+
+def norm2(u: Any, axis: int | None = None) -> Expression:
+    """Return the Euclidean norm; its only kink is the origin.
+
+    Parameters
+    ----------
+    u : Expression
+    axis : int, optional
+        Of a table: the norms of its columns (0) or of its rows (1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from goldstein.calculus import Variable, sum
+    >>> norm2(Variable(2)).value(np.array([3.0, -4.0]))
+    5.0
+    >>> sum(norm2(Variable(4).reshape(2, 2), axis=1)).value(np.array([3.0, -4.0, 0.0, 1.0]))
+    6.0
+    """
+    u = as_expression(u, "norm2")
+    if axis is not None and (u.ndim != 2 or axis not in (-2, -1, 0, 1)):
+        raise InputError(f"norm2(axis={axis}) needs a table, got the shape {u.shape}.")
+    rows, shape = table_along(u, axis, what="norm2")
+    return norm_of_rows(rows, shape)
+
+
+def norm_of_rows(rows: Expression, shape: tuple[int, ...]) -> Expression:
+    """Return the Euclidean norms of the rows of a table, in a shape."""
+    if rows.size == 0:
+        raise InputError("norm2 expects at least one entry, got none.")
+    return Expression(nodes.Norm2, (rows,), shape, (rows.shape[1],), "Norm2")
 
 
 def _smooth(name: str, u: Any) -> Expression:
@@ -246,6 +599,8 @@ def sigmoid(u: Any) -> Expression:
 
 
 __all__ = [
-    "arcsinh", "arctan", "cos", "cosh", "exp", "expm1", "log", "log1p", "quotient", "reciprocal",
-    "sigmoid", "sin", "sinh", "sqrt", "tan", "tanh",
+    "arcsinh", "arctan", "cos", "cosh", "exp", "expm1", "lifted", "log", "log1p", "log_sum_exp",
+    "logistic", "norm1", "norm2", "power", "pseudo_huber", "quotient", "reciprocal", "sigmoid",
+    "sin", "sinh", "smooth_function", "softmax_cross_entropy", "softplus", "sqrt", "square",
+    "sum_squares", "tan", "tanh",
 ]  # fmt: skip

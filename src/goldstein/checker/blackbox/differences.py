@@ -18,7 +18,7 @@ import numpy as np
 
 from goldstein.checker.arrays import Mask, Vector
 from goldstein.checker.blackbox.perturbed import Neighbourhood
-from goldstein.checker.constrained.box import Box
+from goldstein.checker.constrained.limits import Box
 from goldstein.checker.errors import ContradictedError, KinkError, UnresolvedError
 
 #: Steps relative to delta: the shortest, the longest that accuses a gradient, the longest that

@@ -19,7 +19,7 @@ import numpy as np
 
 from goldstein.checker import rounding
 from goldstein.checker.arrays import Indices, Matrix, Vector
-from goldstein.checker.constrained.box import Box
+from goldstein.checker.constrained.limits import Box
 from goldstein.checker.errors import KinkError
 
 #: Draws beside every point before a claim is given up, and the rows they may add up to.

@@ -15,8 +15,7 @@ import numpy as np
 
 from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.blackbox.perturbed import Neighbourhood, radius
-from goldstein.checker.constrained.limits import Limits
-from goldstein.checker.constrained.multipliers import DEGENERATE, meant, readings
+from goldstein.checker.constrained.limits import DEGENERATE, Limits, meant, readings
 from goldstein.checker.errors import KinkError
 from goldstein.checker.verification import Verification
 

@@ -1,18 +1,132 @@
-"""Constraints lb <= c(x) <= ub as the user gave them, all components numbered in their order."""
+"""Constraints lb <= c(x) <= ub as the user gave them, all components numbered in their order.
+
+Bounds on the variables: read as SciPy takes them, compared exactly, never left.
+
+What multipliers have to satisfy: signs, activity, and constraints that say something about f.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Mask, Matrix, Vector
-from goldstein.checker.constrained.box import read_sides
 from goldstein.checker.errors import GoldsteinError, InputError, InputTypeError, OracleError
 from goldstein.checker.layout import Layout, flattened, is_vector, put_together, size_of
 from goldstein.checker.rationals import exact_floats, exact_sparse
+from goldstein.checker.verification import Verification
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """lower <= x <= upper, either side possibly infinite.
+
+    Examples
+    --------
+    >>> box = Box(np.array([0.0, -np.inf]), np.array([1.0, np.inf]))
+    >>> box.clip(np.array([2.0, 5.0])), box.reflect(np.array([1.25, 5.0]))
+    (array([1., 5.]), array([0.75, 5.  ]))
+    """
+
+    lower: Vector
+    upper: Vector
+
+    @property
+    def fixed(self) -> Mask:
+        """Coordinates that cannot move."""
+        return self.lower == self.upper
+
+    def contains(self, points: NDArray[Any]) -> bool:
+        """Are all points inside? Rationals are compared exactly."""
+        return bool(((points >= self.lower) & (points <= self.upper)).all())
+
+    def clip(self, point: Vector, margin: float | Vector = 0.0) -> Vector:
+        """Return the nearest point of the box, or of a box with less room on all sides."""
+        return np.minimum(np.maximum(point, self.lower + margin), self.upper - margin)
+
+    def reflect(self, point: Vector) -> Vector:
+        """Reflect a point at the bounds it has crossed.
+
+        Unlike a clipped point it does not stick to a face, where functions like to have kinks; and
+        it is no further from any point of the box than before.
+        """
+        crossed = self.clip(point)
+        return self.clip(np.where(crossed == point, point, 2.0 * crossed - point))
+
+    def normal_fits(self, normal: Vector, at: Any) -> tuple[bool, str]:
+        """Is a vector normal to the bounds at a point, given in floats or rationals?"""
+        for k, (n, q) in enumerate(zip(normal.tolist(), at)):
+            if (n < 0 and q != self.lower[k]) or (n > 0 and q != self.upper[k]):
+                return False, f"entry {k} is {n:g}, but the point is not on that bound"
+        return True, "normal to the bounds"
+
+    def normal_signs(self, x: Vector) -> tuple[Mask, Mask]:
+        """Return where the normal cone at x allows negative and where positive entries."""
+        return x == self.lower, x == self.upper
+
+
+def as_box(bounds: Any, dim: int) -> Box:
+    """Read bounds as SciPy takes them: `Bounds`, or one pair (low, high) per variable."""
+    if isinstance(bounds, Box):
+        sides: Any = bounds.lower, bounds.upper
+        if bounds.lower.shape != (dim,):
+            raise InputError(f"bounds are for {bounds.lower.size} variables, the point has {dim}.")
+    elif bounds is None or (hasattr(bounds, "lb") and hasattr(bounds, "ub")):
+        sides = getattr(bounds, "lb", -np.inf), getattr(bounds, "ub", np.inf)
+    else:
+        sides = _from_pairs(bounds, dim)
+    return Box(*read_sides(sides[0], sides[1], dim, "the bounds", "variable"))
+
+
+def read_sides(lower: Any, upper: Any, size: int, name: str, entry: str) -> tuple[Vector, Vector]:
+    """Read lower and upper limits of so many entries, exactly: one for all, or one for each."""
+    sides = []
+    for side, given in (("lb", lower), ("ub", upper)):
+        values = exact_floats(given, f"{name}: {side}", finite=False)
+        if values.size not in (1, size):
+            raise InputError(
+                f"{name}: {side} has shape {values.shape}; give one number, or one for each of the "
+                f"{size} {entry}s."
+            )
+        sides.append(np.array(np.broadcast_to(values.ravel(), size)))
+    low, high = sides
+    bad = np.flatnonzero(~((low <= high) & (low < np.inf) & (high > -np.inf)))
+    if bad.size:
+        k = int(bad[0])
+        raise InputError(
+            f"{name}: {entry} {k} has lb = {low[k]:g} and ub = {high[k]:g}, which no number "
+            "satisfies; exchange or mend them (None or an infinity is no limit)."
+        )
+    return low, high
+
+
+def _from_pairs(bounds: Any, dim: int) -> tuple[list[Any], list[Any]]:
+    try:
+        pairs = [(low, high) for low, high in bounds]
+    except (TypeError, ValueError):
+        raise InputTypeError(
+            "bounds must be a scipy.optimize.Bounds, or a list with one pair (low, high) for each "
+            f"variable; got {bounds!r}."
+        ) from None
+    if len(pairs) != dim:
+        raise InputError(f"bounds hold {len(pairs)} pairs, but the point has {dim} variables.")
+    lower = [-np.inf if low is None else low for low, _ in pairs]
+    return lower, [np.inf if high is None else high for _, high in pairs]
+
+
+def best_normal(total: Vector, low: Mask, high: Mask) -> Vector:
+    """Return the normal vector that cancels most of `total`.
+
+    Its entries may be negative where `low` is true and positive where `high` is.
+    """
+    found: Vector = np.where(low, np.minimum(-total, 0.0), 0.0)
+    return found + np.where(high, np.maximum(-total, 0.0), 0.0) + 0.0
+
 
 _EXPECTED = (
     "a scipy.optimize.LinearConstraint, a NonlinearConstraint, a dict with 'type' ('ineq' for "
@@ -236,3 +350,89 @@ def _pair(
             "returns both, or '2-point' for differences of values."
         )
     return lambda x: fun(x, *args), None
+
+
+#: Constraints whose gradients come this close to cancelling each other (relative to their lengths)
+#: say nothing about f.
+DEGENERATE = 1e-3
+
+
+def check(found: Verification, cert: Any, system: Limits, box: Any) -> None:
+    """Signs; and, of multipliers that fit, whether their constraints are reached."""
+    if check_signs(found, cert, system, box):
+        _check_activity(found, cert, system)
+
+
+def check_signs(found: Verification, cert: Any, system: Limits, box: Any) -> bool:
+    """Multipliers fit the constraints: as many, of the sign of their limits; so does the normal."""
+    stated, size, index = cert.multipliers.size, system.size, cert.constraint_index
+    advice = "" if stated == size else "; pass the constraints= that minimize was given"
+    fits = stated == size and bool(((index >= 0) & (index < size)).all())
+    if found.add("constraints", fits, f"{stated} multipliers for {size} components{advice}"):
+        found.add("multipliers", *_signs_fit(cert, system))
+        found.add("normal", *box.normal_fits(cert.normal, getattr(cert, "exact_pivot", cert.x)))
+    return found.ok
+
+
+def _signs_fit(cert: Any, system: Limits) -> tuple[bool, str]:
+    for i in range(system.size):
+        weights = cert.constraint_weights[cert.constraint_index == i]
+        if (weights > 0).any() and (weights < 0).any():
+            return False, f"{system.name(i)}: weights of both signs cancel each other"
+        total = math.fsum(weights.tolist())
+        if not abs(total - cert.multipliers[i]) <= 1e-9 * abs(total):
+            return False, f"{system.name(i)}: {cert.multipliers[i]:g} is stated, {total:g} is used"
+        if total and not math.isfinite(system.upper[i] if total > 0 else system.lower[i]):
+            return False, f"{system.name(i)}: {total:g} has the wrong sign, there is no such limit"
+    return True, "signs fit the limits"
+
+
+def _check_activity(found: Verification, cert: Any, system: Limits) -> None:
+    """Feasible at x, and every constraint with a multiplier reached in the ball."""
+    values = system.values(cert.x)
+    excess = np.abs(system.excess(values))
+    violation = float(excess.max(initial=0.0))
+    # Another machine rounds the user's own code differently.
+    feasible = (excess <= cert.feasibility + 2.0**-48 * np.abs(values)).all()
+    words = f"violation {violation:.3g} at x, claimed {cert.feasibility:.3g}"
+    found.add("feasibility", bool(feasible), words)
+    used = np.flatnonzero(cert.multipliers).tolist()
+    missing = [i for i in used if not _reached(cert, system, i)]
+    words = "every constraint with a multiplier is reached in the ball"
+    if missing:
+        words = f"a multiplier on {system.name(missing[0])}, which no stored point reaches"
+    found.add("activity", not missing, words)
+
+
+def _reached(cert: Any, system: Limits, i: int) -> bool:
+    """Do stored points reach the limit that the multiplier of component i belongs to?
+
+    An equality holds at x, or has values on both sides of its limit.
+    """
+    of_f = cert.points[cert.weights > 0]  # others may be anywhere
+    points = (cert.x, *cert.constraint_points[cert.constraint_index == i], *of_f)
+    values = np.array([system.values(y)[i] for y in points])
+    above, below = bool((values >= system.upper[i]).any()), bool((values <= system.lower[i]).any())
+    if system.equal[i]:
+        return bool(abs(values[0] - system.upper[i]) <= system.tolerances()[i]) or (above and below)
+    return above if cert.multipliers[i] > 0 else below
+
+
+def readings(cert: Any, system: Limits, linear: Mask) -> list[Mask]:
+    """Which equalities form a line: linear ones; and, where curved ones are in use, these besides.
+
+    The smaller qualification counts: the sign of a multiplier may be that of a rounding error.
+    """
+    curved = (cert.multipliers != 0) & system.equal & ~linear
+    return [linear, linear | curved] if curved.any() else [linear]
+
+
+def meant(cert: Any, system: Limits, linear: Mask) -> tuple[list[int], list[int]]:
+    """Components that a qualification is about: those with a multiplier, but linear equalities.
+
+    The gradients of these form a line by nature. The others have to say something along them, and
+    along equalities without a multiplier: these are returned besides.
+    """
+    used = cert.multipliers != 0
+    some, across = used & ~(linear & system.equal), system.equal & (linear | ~used)
+    return np.flatnonzero(some).tolist(), np.flatnonzero(across).tolist()

@@ -18,9 +18,16 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Mask, Vector
-from goldstein.checker.constrained.box import Box, as_box
-from goldstein.checker.constrained.limits import Limits, as_groups
-from goldstein.checker.constrained.multipliers import DEGENERATE, check_signs, meant, readings
+from goldstein.checker.constrained.limits import (
+    DEGENERATE,
+    Box,
+    Limits,
+    as_box,
+    as_groups,
+    check_signs,
+    meant,
+    readings,
+)
 from goldstein.checker.enclosed.arrays import Enclosure
 from goldstein.checker.enclosed.point import EnclosedPoint
 from goldstein.checker.errors import InputTypeError, NotCertifiableError

@@ -3,6 +3,15 @@
 Every operation returns an array that contains all results of the operation on all members of its
 operands. Rounding follows the standard model (Higham, Accuracy and Stability of Numerical
 Algorithms, section 3.1): a sum of n products in any order errs by at most g(n) |a|.|b|.
+
+Long inner products as exact rationals, without an integer per entry.
+
+A product of two floats is the sum of two floats. Of all of these the leading digits are summed, so
+few that nothing is rounded; then those of what is left (Rump, Ogita, Oishi, SIAM J. Sci. Comput.
+31, 2008: with 2^M > n + 1 and all terms at most 2^-M s, s a power of two, (s + p) - s has the
+digits of p from 2^-53 s on, and sums of n such numbers are exact, in any order).
+
+Smooth functions of one number, by name: enclosures of the value, the slope, the domain.
 """
 
 from __future__ import annotations
@@ -11,7 +20,9 @@ import functools
 import importlib
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from types import ModuleType
 from typing import Any
 
@@ -19,11 +30,160 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from goldstein.checker.enclosed.smooth import FUNCTIONS, Function
-from goldstein.checker.errors import MissingExtraError
+from goldstein.checker.arrays import Vector
+from goldstein.checker.errors import InputError, MissingExtraError, NotCertifiableError
 from goldstein.checker.exact import Exact
-from goldstein.checker.rationals import nearest_float
-from goldstein.checker.rounding import UNIT, gamma
+from goldstein.checker.rationals import exact_dot, nearest_float
+from goldstein.checker.rounding import UNIT, gamma, product_error
+
+
+def float_dot(left: Vector, right: Vector) -> Fraction:
+    """Return the inner product of two float64 vectors, exactly.
+
+    Examples
+    --------
+    >>> float_dot(np.array([1e16, 1.0, -1e16]), np.array([1.0, 0.5, 1.0]))
+    Fraction(1, 2)
+    """
+    if left.shape != right.shape:
+        raise InputError(f"got vectors of shapes {left.shape} and {right.shape}, expected equal.")
+    with np.errstate(all="ignore"):
+        product = left * right
+        safe = np.abs(product).sum() < 2.0**1000  # so no sum overflows
+    error = product_error(left, right, product)
+    if not (safe and np.isfinite(error).all()):
+        return exact_dot(left, right)
+    total, rest = Fraction(0), np.concatenate([product, error])
+    while rest.any():
+        top = math.frexp(np.abs(rest).max())[1] + rest.size.bit_length() + 1
+        part = (math.ldexp(1.0, top) + rest) - math.ldexp(1.0, top)
+        total += Fraction(float(part.sum()))
+        rest = rest - part
+    return total
+
+
+def row_products(rows: Any, vector: Vector | Sequence[Fraction]) -> list[Fraction]:
+    """Return the products of a sparse float64 matrix with a vector, exactly.
+
+    Of a vector of rationals the nearest floats are multiplied, and what these leave of it.
+    """
+    found, spans = [], list(pairwise(rows.indptr.tolist()))
+    if isinstance(vector, np.ndarray):
+        return [float_dot(rows.data[a:b], vector[rows.indices[a:b]]) for a, b in spans]
+    floats = np.array([nearest_float(v) if abs(v) < 2**1023 else 0.0 for v in vector])
+    left = np.array([v - Fraction(a) for v, a in zip(vector, floats.tolist())], dtype=object)
+    for a, b in spans:
+        places, numbers = rows.indices[a:b], rows.data[a:b]
+        some = np.flatnonzero(left[places])
+        rest = exact_dot(numbers[some], left[places[some]])
+        found.append(float_dot(numbers, floats[places]) + rest)
+    return found
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function that is smooth on its domain.
+
+    Attributes
+    ----------
+    name : str
+    slope : callable
+        The derivative of an array, enclosed or exact.
+    exact : callable
+        The value at a rational number where it is rational and known, else None.
+    domain : str
+        What the arguments must be: "positive", "nonzero", or "" for any number.
+    value : callable or str
+        The function of an `Enclosure`, or what python-flint calls it; by default its name.
+    """
+
+    name: str
+    slope: Callable[[Any], Any]
+    exact: Callable[[Fraction], Fraction | None]
+    domain: str = ""
+    value: Callable[[Any], Any] | str = ""
+
+    def enclosure(self, u: Any) -> Any:
+        """Return the function of an `Enclosure` inside the domain."""
+        self.require_domain(u)
+        return self.value(u) if callable(self.value) else u.balls(self.value or self.name)
+
+    @property
+    def keeps_zero(self) -> bool:
+        """Is it 0 at 0?"""
+        return not self.domain and self.exact(Fraction(0)) == 0
+
+    def require_domain(self, u: Any) -> None:
+        """Refuse arguments that are not proved to be inside the domain."""
+        signs = u.signs() if self.domain else None
+        inside = signs is None or (signs > 0 if self.domain == "positive" else signs != 0).all()
+        if not inside:
+            raise NotCertifiableError(
+                f"the argument of {self.name} is not proved to be {self.domain}."
+            )
+
+    def slope_of(self, u: Any) -> Any:
+        """Return the derivative, inside the domain."""
+        self.require_domain(u)
+        return self.slope(u)
+
+
+def _numbers(u: Any, *values: int) -> Any:
+    return type(u).of(list(values))
+
+
+def hypotenuse(u: Any) -> Any:
+    return (u * u + _numbers(u, 1)).root()
+
+
+def _of(name: str, u: Any) -> Any:
+    return u.apply(FUNCTIONS[name])
+
+
+def _squared(name: str, u: Any) -> Any:
+    return _of(name, u) * _of(name, u)
+
+
+def _negative(u: Any) -> Any:
+    return u * _numbers(u, -1)
+
+
+def _square_root(q: Fraction) -> Fraction | None:
+    """Return the root of the square of a rational."""
+    if q < 0:
+        return None
+    root = Fraction(math.isqrt(q.numerator), math.isqrt(q.denominator))
+    return root if root * root == q else None
+
+
+def _at(q: int, value: int) -> Callable[[Fraction], Fraction | None]:
+    return lambda at: Fraction(value) if at == q else None
+
+
+FUNCTIONS: dict[str, Function] = {
+    function.name: function
+    for function in (
+        Function("exp", lambda u: _of("exp", u), _at(0, 1)),
+        Function("log", lambda u: u.reciprocal(), _at(1, 0), "positive"),
+        Function("sin", lambda u: _of("cos", u), _at(0, 0)),
+        Function("cos", lambda u: _negative(_of("sin", u)), _at(0, 1)),
+        Function("tanh", lambda u: _numbers(u, 1) + _negative(_squared("tanh", u)), _at(0, 0)),
+        Function("arctan", lambda u: (u * u + _numbers(u, 1)).reciprocal(), _at(0, 0), "", "atan"),
+        Function(
+            "sqrt", lambda u: (_of("sqrt", u) * _numbers(u, 2)).reciprocal(), _square_root,
+            "positive", lambda u: u.root(),
+        ),
+        Function(
+            "reciprocal", lambda u: _negative(_squared("reciprocal", u)),
+            lambda q: 1 / q if q else None, "nonzero", lambda u: u.reciprocal(),
+        ),
+        Function(
+            "pseudo_huber", lambda u: u * hypotenuse(u).reciprocal(), _at(0, 0),
+            value=lambda u: u * u * (hypotenuse(u) + 1.0).reciprocal(),  # nothing cancels
+        ),
+    )
+}  # fmt: skip
+
 
 Floats = NDArray[np.float64]
 
@@ -324,6 +484,3 @@ def flint() -> ModuleType | None:
 def enclose(value: Any) -> Enclosure:
     """Return a number or array as an enclosure; float64 data are exact."""
     return value if isinstance(value, Enclosure) else Enclosure(value)
-
-
-__all__ = ["Enclosure", "enclose", "flint", "product_part", "sum_of_parts"]

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from goldstein.checker.arrays import Indices
-from goldstein.checker.enclosed.float_dot import row_products
+from goldstein.checker.enclosed.arrays import row_products
 from goldstein.checker.exact import Exact
 from goldstein.checker.nodes import Add, Affine, Max, Node, Norm2, Order, Product, Rowwise, Series
 from goldstein.checker.sides import Program

@@ -31,8 +31,7 @@ from scipy import sparse
 
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Mask, Matrix, Vector
-from goldstein.checker.enclosed.arrays import Enclosure
-from goldstein.checker.enclosed.smooth import FUNCTIONS, hypotenuse
+from goldstein.checker.enclosed.arrays import FUNCTIONS, Enclosure, hypotenuse
 from goldstein.checker.errors import NotCertifiableError
 from goldstein.checker.exact import Exact
 from goldstein.checker.minimum.spans import Span, moved, over, plus, power_sum, product, times

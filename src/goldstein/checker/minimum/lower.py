@@ -15,7 +15,7 @@ import numpy as np
 from goldstein.checker.arrays import Vector
 from goldstein.checker.blackbox.differences import ROUNDING, Differences
 from goldstein.checker.blackbox.perturbed import has_room
-from goldstein.checker.constrained.box import as_box
+from goldstein.checker.constrained.limits import as_box
 from goldstein.checker.errors import ContradictedError, GoldsteinError, UnresolvedError
 from goldstein.checker.rounding import distance_upper
 from goldstein.checker.verification import Verification

@@ -21,7 +21,7 @@ from goldstein.certificates.goldstein import GoldsteinCertificate
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.near import Attempt, NearCertificate, prove_near_kkt, separating
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.constrained.box import best_normal
+from goldstein.checker.constrained.limits import best_normal
 from goldstein.checker.constrained.near import ExactProblem, Limit, as_rationals, exact_problem
 from goldstein.checker.minimum.feasible import Feasible
 from goldstein.checker.rationals import nearest_float

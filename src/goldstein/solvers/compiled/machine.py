@@ -21,7 +21,7 @@ from typing import Any
 
 import goldstein.solvers
 from goldstein.extras import missing_extra
-from goldstein.numerics import cone
+from goldstein.numerics import streams
 from goldstein.storage.files import replacing
 
 #: Set to a folder, it is the only place where machine code is looked for and kept.
@@ -202,5 +202,5 @@ def _sources() -> list[Path]:
     others = {"__init__.py", "binding.py", "solver.py"}
     own = [path for path in solvers.glob("compiled/*.py") if path.name not in others]
     own += solvers.glob("logic/*.py")
-    shared = [solvers / "tuning.py", solvers / "schedules.py", Path(cone.__file__)]
+    shared = [solvers / "tuning.py", solvers / "ball_state.py", Path(streams.__file__)]
     return sorted(own) + shared

@@ -14,8 +14,9 @@ from typing import Any
 
 from numba.extending import overload, register_jitable
 
-from goldstein.numerics.cone import narrow
+from goldstein.numerics.streams import narrow
 from goldstein.solvers import logic
+from goldstein.solvers.ball_state import steps_per_round
 from goldstein.solvers.base import VALUE_LIMIT
 from goldstein.solvers.compiled import newton
 from goldstein.solvers.compiled.bundle import go_surely, shortest
@@ -40,19 +41,19 @@ from goldstein.solvers.compiled.records import (
     vector,
 )
 from goldstein.solvers.compiled.vectors import copy
-from goldstein.solvers.logic import line_search, newton_member
-from goldstein.solvers.logic.centre import close_in, retarget
+from goldstein.solvers.logic import line_search
 from goldstein.solvers.logic.portfolio import (
     IDLE_LIMIT,
     NEWTON,
+    close_in,
     look_back,
     open_slice,
     refuted,
     reschedule,
+    retarget,
     stalled,
 )
 from goldstein.solvers.logic.questions import GRADIENT, NOTHING, TRIAL
-from goldstein.solvers.schedules import steps_per_round
 
 #: What the adapter of the user's functions is asked for, and what it says.
 _VALUE, _GRADIENT = 0, 1
@@ -171,7 +172,7 @@ def _step(search: Any) -> None:
         search.proved = False
         search.entry = BEGINS
         if fast:
-            newton_member.prepare(search)
+            line_search.prepare(search)
     while True:
         search.question = go_fast(search.address) if fast else go_surely(search.address)
         if search.question == NOTHING:
@@ -180,10 +181,10 @@ def _step(search: Any) -> None:
         if search.stop != 0:
             if fast and search.stop == OUT_OF_CALLS:
                 line_search.cut_short(search.newton)
-                newton_member.adopt(search)
+                line_search.adopt(search)
             return
     if fast:
-        newton_member.ended(search)
+        line_search.ended(search)
 
 
 @unit

@@ -16,10 +16,9 @@ from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.function import FunctionOracle
 from goldstein.result import Status
-from goldstein.solvers.ask_tell import gradient_of, value_of
 from goldstein.solvers.auto import HALVED, LEAST_EPS
 from goldstein.solvers.ball_state import check_line
-from goldstein.solvers.base import Evidence, Request, Solver, State
+from goldstein.solvers.base import Evidence, Request, Solver, State, gradient_of, value_of
 from goldstein.solvers.compiled import layout
 from goldstein.solvers.compiled.machine import Machine, machine
 from goldstein.solvers.logic.portfolio import BUNDLE, NEWTON

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from goldstein.numerics.cone import narrow
+from goldstein.numerics.streams import narrow
+from goldstein.solvers.ball_state import steps_per_round
 from goldstein.solvers.logic.algorithm_one import (
     DESCENT,
     FARTHER,
@@ -17,9 +18,8 @@ from goldstein.solvers.logic.algorithm_one import (
     told_farther,
     try_farther,
 )
-from goldstein.solvers.logic.centre import INSIDE, counts, offer, recentre
+from goldstein.solvers.logic.portfolio import INSIDE, counts, offer, recentre
 from goldstein.solvers.logic.questions import GRADIENT, NOTHING, TRIAL, VALUE
-from goldstein.solvers.schedules import steps_per_round
 from goldstein.solvers.tuning import TUNING
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from goldstein.solvers.logic.centre import begin_afresh, counts, recentre
-from goldstein.solvers.logic.portfolio import BUNDLE, open_slice
+from goldstein.solvers.logic.portfolio import BUNDLE, begin_afresh, counts, open_slice, recentre
 
 if TYPE_CHECKING:
     from goldstein.checker.arrays import Vector

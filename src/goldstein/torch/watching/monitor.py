@@ -20,11 +20,10 @@ from torch.utils.data import DataLoader, IterableDataset
 from goldstein.display import Plotted
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.streams import stream
-from goldstein.torch.batches import TREES, Caller
 from goldstein.torch.data_oracle import certify
 from goldstein.torch.optimizer import is_count, require
+from goldstein.torch.oracle import TREES, Caller, gradients
 from goldstein.torch.replicas import unwrap
-from goldstein.torch.vectors import gradients
 
 
 class Samples:
