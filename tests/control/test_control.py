@@ -20,10 +20,8 @@ from goldstein.control import (
     radius,
     synthesise,
 )
-from goldstein.control.oracles import largest_gain, peak_gain
-from goldstein.control.plant import System
-from goldstein.control.proofs import NormBound, Stability
-from goldstein.control.synthesis import searched
+from goldstein.control.oracles import System, largest_gain, peak_gain
+from goldstein.control.synthesis import NormBound, Stability, searched
 from goldstein.errors import InputError
 
 

@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from goldstein.checker.arrays import Vector
 from goldstein.checker.blackbox.differences import COARSEST, HEAVY, Differences
 from goldstein.checker.constrained.limits import Box, as_box
-from goldstein.display import InNotebooks
 from goldstein.errors import (
     ContradictedError,
     InputError,
@@ -30,6 +29,7 @@ from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles.base import Oracle
 from goldstein.oracles.counted import CountedOracle
 from goldstein.oracles.function import as_oracle
+from goldstein.result import InNotebooks
 
 #: Steps of the differences, relative to max(1, |x_i|).
 _STEPS = (6e-6, 1e-7, 1e-4)

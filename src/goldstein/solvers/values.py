@@ -27,7 +27,7 @@ from goldstein.oracles.counted import CountedOracle
 from goldstein.oracles.differences import Differences
 from goldstein.solvers.auto import Auto, AutoState
 from goldstein.solvers.base import Request
-from goldstein.solvers.metric import FactorMetric
+from goldstein.solvers.quasi_newton import FactorMetric
 from goldstein.solvers.stochastic import O2NC
 
 #: Of a certificate, unless the user says otherwise.
