@@ -40,6 +40,9 @@ from goldstein.calculus import Expression
 from goldstein.calculus.atoms import row_max
 from goldstein.calculus.atoms.piecewise import Elementwise, PiecewisePolynomial
 from goldstein.certificates import GoldsteinCertificate, NearCertificate
+from goldstein.checker import nodes
+from goldstein.checker.enclosed.arrays import FUNCTIONS
+from goldstein.checker.sides import Program
 from goldstein.errors import GoldsteinError, KinkError
 
 CHECKER = Path(__file__).parents[1] / "src" / "goldstein_check.py"
@@ -309,6 +312,45 @@ def _one_node(node: Document, args: list[Expression], at: Any) -> Expression:
             logits = [row.reshape(1, columns) for row in rows]
             return _joined([gs.softmax_cross_entropy(z, [0]) + z[0, 0] for z in logits])
     return _logarithm(u, at)
+
+
+ROWWISE = {"max": nodes.Max, "norm2": nodes.Norm2, "logsumexp": nodes.LogSumExp}
+
+
+def _node(data: Document, sizes: tuple[int, ...]) -> Any:
+    of, size = tuple(data["of"]), sizes[0]
+    match data["op"]:
+        case "affine":
+            columns, width = data["columns"], data["width"]
+            at = data.get("at") or [range(width)] * len(data["rows"])
+            matrix = np.zeros((len(at), width))
+            for i, places in enumerate(at):
+                matrix[i, list(places)] = floats(data["rows"][i]) if "rows" in data else 1.0
+            offset = floats(data["offset"]) if "offset" in data else None
+            return nodes.Affine(of, sizes, len(at) * columns, matrix, columns, offset)
+        case "add":
+            return nodes.Add(of, sizes, size)
+        case "multiply":
+            return nodes.Product(of, sizes, size, size, 1)
+        case "piecewise":
+            most = max(map(len, data["pieces"]))
+            padded = [[*piece, *["0"] * (most - len(piece))] for piece in data["pieces"]]
+            pieces = tuple(tuple(map(rational, piece)) for piece in padded)
+            return nodes.Piecewise(
+                of, sizes, size, tuple(map(rational, data["breakpoints"])), pieces
+            )
+        case "log":
+            return nodes.Smooth(of, sizes, size, FUNCTIONS["log"])
+    columns = data["columns"]
+    return ROWWISE[data["op"]](of, sizes, size // columns, columns)
+
+
+def program_of(function: list[Document]) -> Program:
+    """Return the function of a proof file, node by node, as the kernel has it."""
+    found: list[Any] = [nodes.Variable((), (), function[0]["size"])]
+    for data in function[1:]:
+        found.append(_node(data, tuple(found[a].size for a in data["of"])))
+    return Program(found)
 
 
 def expression_of(function: list[Document], at: Any) -> Expression:

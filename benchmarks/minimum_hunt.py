@@ -328,6 +328,15 @@ def hunt_limited(seed: int, counts: Counter[str], n: int = 40) -> None:
             counts["contradictions"] += 1
 
 
+def with_kinks(rng: np.random.Generator, f: Drawn, x: Any, d: int) -> Drawn:
+    """Add some kinks of affine arguments, as a tree of cases has them."""
+    for _ in range(int(rng.integers(1, 7))):
+        kind = (_abs, _relu, _ramp, _ramp)[int(rng.integers(4))]
+        weight = int(rng.choice([-2, -1, 1, 2] if kind is _ramp else [1, 2]))
+        f = _weighted(weight, f, kind(_leaf(rng, x, d)))
+    return f
+
+
 def hunt_cases(seed: int, counts: Counter[str], n: int = 40) -> None:
     """Draw a sum of kinks and a ridge; attack what a tree of cases claims everywhere."""
     rng = np.random.default_rng(seed)
@@ -335,11 +344,7 @@ def hunt_cases(seed: int, counts: Counter[str], n: int = 40) -> None:
     x = gs.Variable(d)
     ridge = Fraction(int(rng.integers(1, 5)), 4)
     zero = Drawn(ridge_of(x, ridge), lambda z: ridge / 2 * sum(q * q for q in z))
-    f = zero
-    for _ in range(int(rng.integers(1, 7))):
-        kind = (_abs, _relu, _ramp, _ramp)[int(rng.integers(4))]
-        weight = int(rng.choice([-2, -1, 1, 2] if kind is _ramp else [1, 2]))
-        f = _weighted(weight, f, kind(_leaf(rng, x, d)))
+    f = with_kinks(rng, zero, x, d)
     at = gs.minimize(f.expression, rng.standard_normal(d), eps=1e-5, delta=1e-5, rng=0).x
     program = f.expression.program()
     found = prove_minimum(program, at, at.tolist())

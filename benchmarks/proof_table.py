@@ -69,6 +69,11 @@ def claims(folder: Path) -> Iterator[tuple[str, Path]]:
     yield written("plus: nuclear norm, 8 x 6", res.certificate, low)
     res = gs.minimize(G, np.zeros(10), stationarity="minimum", **target)
     yield written("minimum: least deviations, 100 x 10", res.certificate, G)
+    few, labels = _data(24, 2)
+    v = gs.Variable(2)
+    ramps = gs.sum(gs.ramp((labels[:, None] * few) @ v, rho=1.0)) / 24 + 0.05 * gs.sum_squares(v)
+    tree = gs.minimize(ramps, np.ones(2), stationarity="minimum", **target)
+    yield written("minimum by 10 cases: ramp SVM, 24 x 2", tree.certificate, ramps)
     x, point = np.zeros(10), res.x
     own = {"x": x, "point": point, "direction": point - x, "fall": 0.5 * float(G(x) - G(point))}
     lower = Refutation(**own, exact_pivot=tuple(map(Fraction, x.tolist())))

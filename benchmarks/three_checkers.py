@@ -1,13 +1,13 @@
 """Three checkers that share no code, on the same proof files: one verdict.
 
 Random files of every kind, honest and forged (`adversary.proof_files`, `limit_files`,
-`minimum_files`), their numbers rounded to float64 where they are none, are put to the library's
-kernel, to `goldstein-check` and to the script of `check.html`. The two that read files must agree.
-The kernel computes with intervals of float64 numbers: it may refuse what the others prove, and is
-counted. Where it proves an exact claim that they refuse, the evidence must be known to support it
-(tied rows that are one affine function), or a separation of constraints was missing, which a file
-states and the kernel finds. Goldstein and plus claims it checks as those of black boxes, with room
-for rounding.
+`minimum_files`, `case_files`), their numbers rounded to float64 where they are none, are put to the
+library's kernel, to `goldstein-check` and to the script of `check.html`. The two that read files
+must agree. The kernel computes with intervals of float64 numbers: it may refuse what the others
+prove, and is counted. Where it proves an exact claim that they refuse, the evidence must be known
+to support it (tied rows that are one affine function), or a separation of constraints was missing,
+which a file states and the kernel finds. Goldstein and plus claims it checks as those of black
+boxes, with room for rounding.
 
     python -m benchmarks.three_checkers --seeds 200
 """
@@ -26,10 +26,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from benchmarks.adversary import limit_files, minimum_files, proof_files
+from benchmarks.adversary import case_files, limit_files, minimum_files, proof_files
 from benchmarks.adversary.exact_oracle import Document, rational
 from benchmarks.browser_checker import CODES, available, judged, python_codes
-from benchmarks.differential import NotWritten, expression_of, floats
+from benchmarks.differential import NotWritten, expression_of, floats, program_of
 
 from goldstein.certificates import (
     GoldsteinCertificate,
@@ -38,50 +38,10 @@ from goldstein.certificates import (
     PlusCertificate,
 )
 from goldstein.certificates.minimum import MinimumCertificate, Refutation
-from goldstein.checker import nodes
-from goldstein.checker.enclosed.arrays import FUNCTIONS
 from goldstein.checker.minimum.supports import Sharp, Support
 from goldstein.checker.sides import Program
 from goldstein.errors import GoldsteinError
 from goldstein.prox.term import term_from_record
-
-ROWWISE = {"max": nodes.Max, "norm2": nodes.Norm2, "logsumexp": nodes.LogSumExp}
-
-
-def _node(data: Document, sizes: tuple[int, ...]) -> Any:
-    of, size = tuple(data["of"]), sizes[0]
-    match data["op"]:
-        case "affine":
-            columns, width = data["columns"], data["width"]
-            at = data.get("at") or [range(width)] * len(data["rows"])
-            matrix = np.zeros((len(at), width))
-            for i, places in enumerate(at):
-                matrix[i, list(places)] = floats(data["rows"][i]) if "rows" in data else 1.0
-            offset = floats(data["offset"]) if "offset" in data else None
-            return nodes.Affine(of, sizes, len(at) * columns, matrix, columns, offset)
-        case "add":
-            return nodes.Add(of, sizes, size)
-        case "multiply":
-            return nodes.Product(of, sizes, size, size, 1)
-        case "piecewise":
-            most = max(map(len, data["pieces"]))
-            padded = [[*piece, *["0"] * (most - len(piece))] for piece in data["pieces"]]
-            pieces = tuple(tuple(map(rational, piece)) for piece in padded)
-            return nodes.Piecewise(
-                of, sizes, size, tuple(map(rational, data["breakpoints"])), pieces
-            )
-        case "log":
-            return nodes.Smooth(of, sizes, size, FUNCTIONS["log"])
-    columns = data["columns"]
-    return ROWWISE[data["op"]](of, sizes, size // columns, columns)
-
-
-def program_of(function: list[Document]) -> Program:
-    """Return the function of a proof file, node by node, as the kernel has it."""
-    found: list[Any] = [nodes.Variable((), (), function[0]["size"])]
-    for data in function[1:]:
-        found.append(_node(data, tuple(found[a].size for a in data["of"])))
-    return Program(found)
 
 
 def _limits(document: Document, at: Any) -> dict[str, Any]:
@@ -111,7 +71,8 @@ def kernel_says(document: Document) -> bool:
     x, kind = floats(document["x"]), claim["kind"]
     numbers = {
         name: None if claim[name] is None else float(floats([claim[name]])[0])
-        for name in ("eps", "delta", "gap", "radius", "within", "fall") if name in claim
+        for name in ("eps", "delta", "gap", "radius", "within", "fall", "global_gap")
+        if name in claim
     }  # fmt: skip
     pivot = tuple(map(rational, evidence.get("pivot", [])))
     vectors = np.array(
@@ -180,6 +141,8 @@ def _minimum_says(document: Document, x: Any, pivot: Any, numbers: dict[str, Any
         Sharp(s["node"], s["row"], s["one"], s["other"], rational(s["sigma"]))
         for s in evidence["sharp"]
     )
+    if (numbers.get("global_gap") is None) != ("cases" not in evidence):
+        raise NotWritten  # a certificate has both, or neither
     convexity = evidence["convexity"]
     certificate = MinimumCertificate(
         x=x, exact_pivot=pivot, **numbers | {"radius": numbers["radius"] or math.inf},
@@ -187,9 +150,36 @@ def _minimum_says(document: Document, x: Any, pivot: Any, numbers: dict[str, Any
         reach=math.inf if evidence["reach"] is None else float(floats([evidence["reach"]])[0]),
         growth=float(floats([evidence["growth"]])[0]),
         convexity=None if convexity is None else float(floats([convexity])[0]),
-        supports=supports, sharp=sharp,
+        supports=supports, sharp=sharp, **_tree(evidence.get("cases"), x.size),
     )  # fmt: skip
     return bool(certificate.verify(program_of(document["function"])).ok)
+
+
+def _tree(cases: Document | None, dim: int) -> dict[str, Any]:
+    """A tree of cases as a certificate has it."""
+    if cases is None:
+        return {}
+    try:
+        tree = cases["tree"]
+        for case in tree:
+            more = {"entry", "t"} if case["parts"] == 2 else set()
+            lists = all(isinstance(case[name], list) for name in ("point", "slopes"))
+            if set(case) != {"point", "slopes", "parts"} | more or type(case["parts"]) is not int:
+                raise NotWritten
+            if not lists:
+                raise NotWritten
+        splits = [
+            (case["entry"], float(floats([case["t"]])[0])) if case["parts"] == 2
+            else ({0: -1.0, 1: -2.0}[case["parts"]], 0.0) for case in tree
+        ]  # fmt: skip
+        return {
+            "case_growth": float(floats([cases["growth"]])[0]),
+            "case_points": np.array([floats(case["point"]) for case in tree]).reshape(-1, dim),
+            "case_slopes": np.array([floats(case["slopes"]) for case in tree]),
+            "case_splits": np.array(splits, dtype=float).reshape(-1, 2),
+        }
+    except (AttributeError, KeyError, TypeError, ValueError):  # forged: it is no tree
+        raise NotWritten from None
 
 
 def _term(data: Document) -> Any:
@@ -224,7 +214,7 @@ def rounded(data: Any, name: str = "") -> Any:
     if Fraction(near) == q:
         return data
     # A little more: the kernel rounds what it recomputes; a gap is derived from the eps stated.
-    more = 2.0**-30 if name in ("gap", "within") else 2.0**-36
+    more = 2.0**-30 if name in ("gap", "within", "global_gap") else 2.0**-36
     return math.nextafter(near + abs(near) * more, math.inf).hex()
 
 
@@ -234,7 +224,7 @@ def documents(seeds: range) -> Iterator[tuple[str, bool, Any]]:
         for seed in seeds:
             for file in (
                 *proof_files.files(seed), *limit_files.files(seed),
-                *minimum_files.files(seed, Path(folder)),
+                *minimum_files.files(seed, Path(folder)), *case_files.files(seed, Path(folder)),
             ):  # fmt: skip
                 if file.truth is not None:
                     document = json.loads(file.text)
@@ -253,7 +243,7 @@ def compare(seeds: range) -> tuple[Counter[str], list[str]]:
     texts = [json.dumps(document) for *_, document in found]
     page = judged(texts) if available() else [None] * len(texts)
     for (name, supported, document), (code, said), other in zip(found, python_codes(texts), page):
-        kind = document["claim"]["kind"]
+        kind = document["claim"]["kind"] + " by cases" * ("cases" in document["evidence"])
         try:
             kernel = "TRUE" if kernel_says(document) else "FALSE"
         except (NotWritten, GoldsteinError, NotImplementedError):

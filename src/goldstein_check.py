@@ -15,6 +15,8 @@ plus       As goldstein, for f + h with a convex term h: a vector v is added, of
            h(x) + h*(v) - <v, x> is at most g. True if the length of the sum is at most
            eps - g / delta.
 refutation A point z (inside bounds and constraints) with f(z) <= f(x) - fall.
+minimum    A function below f, strongly convex on a ball around a pivot, or everywhere; or a tree of
+           cases, with such a function for each, and every point is in one of them.
 """
 
 # ruff: noqa: E401, E501, E701, I001 (to be read in one sitting: a tight layout)
@@ -131,7 +133,7 @@ def horner(tables, piece, u):
 class Node:
     """One step, `op` of earlier nodes `of`. The argument may be a table of so many `columns`. An
     affine node has rows of pairs (place, integer) over `den`. `work` is what one pass costs."""
-    offset = ()
+    offset = bends = ()
     def apply(self, v, rows):
         spend(2 * (2 - v.exact) * self.work, v.bits, self.bits)
         spend(1, v.den.bit_length(), self.den.bit_length())
@@ -488,10 +490,13 @@ def value_in(p, t):
     return Fraction(total * t.denominator, v.den * power)
 def over_pieces(node, rows, u, closed=False):
     """Enclose polynomials, one per piece, on the parts of an interval that have more than a point."""
+    return union(poly_range(p, part) for p, part in in_pieces(node, rows, u)
+                 if part[0] < part[1] or closed or u[0] == u[1])
+def in_pieces(node, rows, u):
+    """Return what belongs to every piece that an interval meets, with the part of it there."""
     ends = itertools.pairwise([-INF, *node.ends, INF])
     parts = [(p, u & Span(*end)) for p, end in zip(rows, ends)]
-    return union(poly_range(p, part) for p, part in parts
-                 if part[0] < part[1] or (part[0] == part[1] and (closed or u[0] == u[1])))
+    return [(p, part) for p, part in parts if part[0] <= part[1]]
 DIGITS = {up: decimal.Context(130, way, -10**9, 10**9)
           for up, way in ((False, decimal.ROUND_FLOOR), (True, decimal.ROUND_CEILING))}
 def decimal_bound(name, q, up):
@@ -682,6 +687,7 @@ class Held:
     s (u - t) + p/2 (u - t)^2 over `parts`, places with t, s, p. That of a piecewise node has one
     part, and phi(t) is added; those of max and norm2 have weights s, and t = p = 0."""
     charge = least = ZERO  # of nodes that f does not depend on
+    base = None  # of a piecewise node phi(t), unless it is given
     def __init__(self): self.parts, self.sharp = {}, []
     def slack(self): return sum((sigma for *_, sigma, _ in self.sharp), ZERO)
     def hold(self, run, node, entry):
@@ -690,7 +696,8 @@ class Held:
         for i, (t, s, p) in self.parts.items():
             step = run.values[node.of[0]][i] + point(-t)
             value += point(s) * step + point(p / 2) * step.square()
-            if node.op == "piecewise": value += over_pieces(node, node.tables[0], point(t))
+            if node.op == "piecewise":
+                value += self.base or over_pieces(node, node.tables[0], point(t))
             entry.back.append((0, i, point(s) + point(p) * step))
             entry.bends.append((point(p), i))
         if run.only: entry.value, entry.links, entry.hull = value, entry.back, False
@@ -728,6 +735,20 @@ class Held:
                 far = plus(times(run.r, length(run.slopes[arg][i])), -margin)
                 self.charge = plus(self.charge, times(times(most, abs(jump)), max(far, ZERO)))
         refuse(not finite(self.charge), "a concave kink inside has no finite charge")
+class Line(Held):
+    """A line s u + c, of a case: below the piecewise entry, its argument u being in a range, or above
+    it where f falls with it (`side` -1)."""
+    side = 1
+    def check_piece(self, run, node, i, most, side): self.side = side
+    def lay(self, node, i, s, u):
+        """Let c be the best of slope s: the least phi(u) - s u, or the largest."""
+        def least(row, part):
+            a, b, c, *_ = [self.side * q for q in [row[0], row[1] - s, *row[2:], ZERO]]
+            if c <= 0: return poly_range([a, b, c], part)[0]
+            return value_in([a, b, c], min(max(-b / (2 * c), part[0]), part[1]))
+        low = min(least(row, part) for row, part in in_pieces(node, node.tables[0], u))
+        refuse(not finite(low), "a line is not below its kink: a range is infinite")
+        self.parts, self.base = {i: (ZERO, s, ZERO)}, point(self.side * low)
 
 def minorant(nodes, y, r, held):
     """Return curvature, eps and loss: f(z) >= f(y) - loss - eps |h| + h'Mh/2, h = z - y, |h| <= r."""
@@ -770,12 +791,48 @@ def sharpness(bare, node, row, part, sharp, total):
     for j in range(total.d): total.rows[j][j] -= 0 if affine else kappa * bend
     blur = sum(row_length([point(u.radius()) for u in g.values()])[1] for g in rows)
     return kappa * gap.size(), kappa * blur
+def check_cases(claim, nodes):
+    """Prove f >= goal = f(x) - global_gap everywhere, by a tree of cases.
+    f = r + sum b phi(u), the phi being all piecewise functions with kinks, of degree 2 at most, the u
+    affine, the b numbers, and r - growth/2 |z|^2 convex. In a case the u are in ranges, so that lines
+    can be put below all b phi: f >= m there, and f(z) >= m(y) - eps t + growth/2 t^2 for t = |z - y|,
+    eps the length of the gradient of m at y, any point. Either that is never below goal: the case is
+    closed; or z with f(z) < goal are in a ball around y, which makes the ranges smaller. These are
+    looked at again, or split: u <= t, or u >= t. In the beginning ranges are infinite."""
+    held, growth, one, last = claim["lines"], claim["cases"]["growth"], [point(ONE)], len(nodes) - 1
+    for k, node in enumerate(nodes):
+        if k in held: right = nodes[node.of[0]].affine and not any(any(p[3:]) for p in node.tables[0])
+        else: right = node.op in ("affine", "add") or not any(nodes[a].kinked for a in node.of)
+        refuse(not right, f"cases have no rule for node {k}")
+    run = Pass(nodes, [ZERO] * nodes[0].size, INF, held, only=True)
+    refuse(growth <= 0 or not run.backward(last, one)[0].at_least(growth),
+           f"what is left without kinks is not proved to have a curvature of {show(growth)}")
+    lines = [(nodes[k].of[0], i, nodes[k], line) for k, own in held.items() for i, line in own.items()]
+    steep = [length(run.slopes[arg][i]) for arg, i, *_ in lines]
+    goal, left = value_of(nodes, claim["x"])[1] - claim["global_gap"], [[Span(-INF, INF)] * len(lines)]
+    for k, case in enumerate(claim["cases"]["tree"]):
+        refuse(not left, "there are more cases than parts of others")
+        ranges, rest = left.pop(), None  # None where no point is, or none where f is below goal
+        if ranges is not None and all(lo <= hi for lo, hi in ranges):
+            for (_, i, node, line), s, u in zip(lines, case["slopes"], ranges): line.lay(node, i, s, u)
+            at = Pass(nodes, case["point"], ZERO, held, only=True)
+            eps = length(at.backward(last, one, slopes_only=True)[1])
+            square = eps * eps + 2 * growth * (goal - at.values[last][0][0])
+            if square > 0:
+                far = (eps + root(square, True)) / growth
+                rest = [u & (at.values[arg][i] + Span(-far * b, far * b))
+                        for u, b, (arg, i, *_) in zip(ranges, steep, lines)]
+        refuse(rest is not None and not case["sides"], f"case {k} is not closed")
+        left += [rest and [u & side if j == case.get("entry") else u for j, u in enumerate(rest)]
+                 for side in case["sides"]]
+    refuse(left, "a case is missing")
 def check_minimum(claim, nodes):
     """Decide ball and global claims: f >= f(x) - gap within radius of x, or everywhere."""
     names = ("delta", "eps", "growth", "convexity", "reach", "radius", "within", "strict", "unique")
     delta, eps, growth, convex, r, radius, within, strict, unique = (claim[n] for n in names)
     y, x, everywhere = fractions(claim["pivot"]), fractions(claim["x"]), claim["scope"] == "global"
-    refuse(min(delta, eps, claim["gap"], radius) < 0 or not r > 0, "a radius, gap or bound is negative")
+    whole, by_cases = claim.get("global_gap", ZERO), "cases" in claim
+    refuse(min(delta, eps, claim["gap"], whole, radius) < 0 or not r > 0, "a radius, gap or bound is negative")
     refuse(sum((a - b) ** 2 for a, b in zip(x, y)) > delta**2, f"the pivot is farther than {show(delta)} from x")
     total, found, loss = minorant(nodes, y, r, claim["held"])
     refuse(not total.at_least(growth), f"the curvature is not proved to be at least {show(growth)}")
@@ -796,14 +853,17 @@ def check_minimum(claim, nodes):
         refuse(convex < 0 or not bare.at_least(convex), "f is not proved to be so convex")
     refuse(unique and not (strict and 0 < convex < INF), "unique needs strict, and strict convexity")
     if everywhere:
-        refuse(finite(radius) or (finite(r) and not (strict and finite(convex))),
-               "global needs curvature everywhere, or a strict minimum of a convex function")
+        closed = by_cases and whole <= claim["gap"] and not strict and not finite(within)
+        refuse(finite(radius) or (finite(r) and not (strict and finite(convex)) and not closed),
+               "global needs curvature everywhere, or a strict minimum of a convex function, or cases that show the gap")
     else:
         refuse(not finite(radius) or radius + delta > r,
                "the ball around x is not inside the one around the pivot")
+    if by_cases: check_cases(claim, nodes)
     kind = "a unique" if unique else "a strict" if strict else "a"
     where = "global minimum" if everywhere else f"minimum on a ball of radius {show(radius)}"
-    return f"x is {kind} {where} up to a gap of {show(claim['gap'])} for the function in this file, of {len(x)} variables"
+    more = f", and f is nowhere lower by more than {show(whole)}" if by_cases else ""
+    return f"x is {kind} {where} up to a gap of {show(claim['gap'])} for the function in this file, of {len(x)} variables{more}"
 
 STATIONARY = {"near": "near stationary", "goldstein": "goldstein stationary",
               "near-kkt": "near KKT", "plus": "stationary with its term"}
@@ -975,6 +1035,7 @@ def read_node(data, k, nodes):
     node.size //= node.columns
     if op == "piecewise": read_pieces(node, data)
     if op == "affine": read_matrix(node, data)
+    node.kinked = any(node.bends) or any(nodes[a].kinked for a in node.of)
     return node
 def read_pieces(node, data):
     breakpoints, rows = numbers(data["breakpoints"]), [numbers(p) for p in data["pieces"]]
@@ -1060,6 +1121,8 @@ def read(path):
          "not a proof file, or another schema or version")
     need(version == 2 or kind in ("near", "goldstein"), "version 1 has no such claim")
     stated, shown, more = CLAIMS[kind]
+    if kind == "minimum" and "cases" in data["evidence"]:
+        stated, shown = stated | {"global_gap": number}, shown | {"cases": plain}
     fields = {"schema", "version", "claim", "x", "evidence", "function", *more.split()}
     need(fields - {"bounds", "constraints"} <= set(data) <= fields, "not the fields of a proof file")
     nodes = read_function(data["function"])
@@ -1073,7 +1136,23 @@ def read(path):
     need(len(vectors) == len(claim.get("weights", [])), "one weight per vector is needed")
     if kind == "plus": claim["term"] = read_term(data["term"], d)
     if kind == "minimum": claim["held"] = read_supports(claim, nodes)
+    if "cases" in claim: read_cases(claim, nodes)
     return claim, nodes
+def read_cases(claim, nodes):
+    """Read a tree; it has lines for all entries with kinks. The lower side of a split is the last."""
+    claim["lines"] = {k: {i: Line() for i in range(node.size)} for k, node in enumerate(nodes)
+                      if any(node.bends)}
+    size = sum(map(len, claim["lines"].values()))
+    def slopes(values, d): return numbers(values, size)
+    def case(data, d):
+        (parts,) = indices([data["parts"]], 3)
+        split = {"entry": plain, "t": number} if parts == 2 else {}
+        found = record(data, {"point": numbers, "slopes": slopes, "parts": plain} | split, d)
+        if not split: return found | {"sides": [Span(-INF, INF)] * parts}
+        indices([found["entry"]], size)
+        return found | {"sides": [Span(found["t"], INF), Span(-INF, found["t"])]}
+    fields = {"growth": number, "tree": many(case)}
+    claim["cases"] = record(claim["cases"], fields, nodes[0].size)
 def read_supports(claim, nodes):
     """Return the substitutes for entries, by node and row."""
     need(claim["scope"] in ("ball", "global"), "this scope of a minimum is outside this checker")

@@ -35,4 +35,8 @@ BELIEFS: dict[str, str] = {
     "bound of samples": (
         "a ConfidenceBound believes the gradient_bound that its caller states for all samples"
     ),
+    "declared curvature": (
+        "a minimum inside a box believes the curvature that its owner declares, as far as the "
+        "values and gradients of its own cuts obey it"
+    ),
 }

@@ -22,23 +22,23 @@ plant = gs.control.Plant(
     B1=np.eye(4), C1=np.vstack([np.eye(4), np.zeros((2, 4))]),
     D12=np.vstack([np.zeros((4, 2)), np.eye(2)]), name="AC15",
 )  # fmt: skip
-design = gs.control.synthesise(plant, starts=2, max_calls=1500, rng=0)
+design = gs.control.synthesise(plant, max_calls=2000, rng=0)
 print(design.K.round(3))
-print(f"norm {design.norm:.4f}; published: 15.17")
+print(f"norm {design.norm:.4f}; black-box runs reach 15.17")
 print("stable, proved:", design.stability.verify(design.plant))
 print(f"norm below {design.bound.gamma:.5f}, proved:", design.bound.verify(design.plant))
 print(design.certificate)
 
 # %%
-# The largest gain over all frequencies, before and after: the top is flat.
+# The largest gain over all frequencies, without and with feedback: the peak is cut off, and what is
+# left of it is hardly higher than the gain at low frequencies.
 
-frequencies = np.logspace(-2, 2, 400)
+frequencies = np.logspace(-2, 2, 2000)
 figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-stable = np.linalg.eigvals(plant.A).real.max()
-axes.loglog(frequencies, [largest_gain(plant.closed_loop(design.K), w) for w in frequencies])
+for K, label in ((0.0 * design.K, "without feedback"), (design.K, "with feedback")):
+    gains = [largest_gain(plant.closed_loop(K), w) for w in frequencies]
+    axes.loglog(frequencies, gains, label=label)
 axes.axhline(design.bound.gamma, color="#D55E00", linewidth=0.8, label="proved bound")
-axes.set(
-    xlabel="frequency", ylabel="largest gain", title=f"Without feedback: abscissa {stable:.2f}"
-)
+axes.set(xlabel="frequency", ylabel="largest gain", title=f"norm below {design.bound.gamma:.4g}")
 axes.legend()
 plt.show()

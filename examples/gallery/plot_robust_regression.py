@@ -43,5 +43,5 @@ axes.bar(place + 0.2, pivot, 0.4, color="#0072B2", label="absolute errors and MC
 axes.axvline(9.5, color="0.3", linestyle="--", linewidth=0.8)
 axes.text(9.7, axes.get_ylim()[1] * 0.85, "columns of noise")
 axes.set(xlabel="coefficient", title="a tenth of the rows is wrong by 10 standard deviations")
-axes.legend(loc="lower left")
+axes.legend(loc="lower right")
 plt.show()

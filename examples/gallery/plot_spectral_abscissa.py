@@ -48,7 +48,8 @@ res = min(runs, key=lambda run: run.fun)
 print(res)
 
 # %%
-# Before and after. Around the answer several eigenvalues share the largest real part.
+# Before and after. Around the answer several eigenvalues share the largest real part; what is far
+# to the left of them decays at once and is left out of the picture.
 
 before, after = np.linalg.eigvals(A), np.linalg.eigvals(closed_loop(res.x))
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained")
@@ -56,7 +57,12 @@ axes[0].axvline(0, color="0.6", linewidth=0.8)
 axes[0].plot(before.real, before.imag, "x", color="#D55E00", label="without feedback")
 axes[0].plot(after.real, after.imag, "o", color="#0072B2", label="with feedback")
 axes[0].axvline(res.fun, color="#0072B2", linestyle="--", linewidth=0.8)
-axes[0].set(xlabel="real part", ylabel="imaginary part", title=f"abscissa {res.fun:.3f}")
+shown = -1.0, before.real.max() + 0.1
+far = int((after.real < shown[0]).sum())
+axes[0].set(
+    xlim=shown, xlabel=f"real part ({far} of {after.size} with feedback are farther left)",
+    ylabel="imaginary part", title=f"abscissa {res.fun:.3f}",
+)  # fmt: skip
 axes[0].legend()
 for run in runs:
     axes[1].plot(run.history.calls, run.history.fun, color="#0072B2", alpha=0.6)

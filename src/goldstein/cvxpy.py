@@ -15,8 +15,7 @@ import numpy as np
 
 from goldstein.calculus import atoms, operators
 from goldstein.calculus.expression import Expression, Variable
-from goldstein.calculus.sharing import Sharing
-from goldstein.calculus.tracing import TraceError
+from goldstein.calculus.tracing import Sharing, TraceError
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputTypeError
 from goldstein.extras import missing_extra

@@ -180,7 +180,7 @@ def too_short(x: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("wrong", [raises, not_finite, too_short])
 def test_errors_are_those_of_one_after_the_other(wrong: Any, workers: Any) -> None:
-    from goldstein.oracles.workers import mapped
+    from goldstein.oracles.separable import mapped
 
     with pytest.raises(gs.OracleError) as alone:
         list(counted(wrong).gradients_at(POINTS))

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from goldstein.checker.errors import InputError, InputTypeError, OracleError
-from goldstein.checker.function import Asked, BlackBox
-from goldstein.checker.layout import (
+from goldstein.checker.function import (
+    Asked,
+    BlackBox,
     flattened,
     is_vector,
     put_together,

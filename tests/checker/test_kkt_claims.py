@@ -540,7 +540,7 @@ def test_constraints_are_asked_on_both_sides_of_x() -> None:
     for seed in range(200):
         asked_at.clear()
         assert measured(System(jacobian=jacobian), seed=seed)
-        near, far = asked_at[:4], asked_at[4:8]
+        near, far = asked_at[:4], asked_at[-4:]
         assert max(map(abs, near)) < 1e-9
         for first, second in zip(near[::2], near[1::2]):
             assert first == pytest.approx(-second, rel=1e-3)

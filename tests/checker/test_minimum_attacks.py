@@ -148,3 +148,49 @@ def test_a_box_without_higher_faces_is_not_strict() -> None:
     found = steep.verify(tilted, np.sign)
     assert {c.name for c in found.checks if not c.ok} == {"gap", "bound"}
     assert 1 / 3 <= found.eps <= 0.334
+
+
+FAR: dict[str, Any] = {
+    "x": np.array([1e200]),
+    "exact_pivot": (Fraction(10) ** 200,),
+    "delta": 1e300,
+}
+ROUND: dict[str, Any] = {"delta": 0.0, "eps": 0.0, "gap": 0.0, "radius": 1.0, "reach": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("claim", "function", "limits"),
+    [
+        (
+            gs.MinimumCertificate(
+                **ROUND | {"x": np.array([1.7e308]), "exact_pivot": (Fraction(1.7e308),)},
+                penalties=np.zeros(2), multipliers=np.zeros(1), normal=np.zeros(1),
+            ),
+            gs.sum(X),
+            {"constraints": [gs.sum(X) <= -1.7e308]},
+        ),
+        (
+            gs.Refutation(**FAR, point=np.zeros(1), direction=-np.ones(1), fall=1.0),
+            gs.sum(X * X),
+            {},
+        ),
+        (
+            gs.Refutation(**FAR, point=np.zeros(1), direction=np.array([-1e200]), slope=-1.0,
+                          fall=1.0),
+            gs.sum(X * X),
+            {},
+        ),
+    ],
+)  # fmt: skip
+def test_numbers_beyond_float64_are_a_verdict(claim: Any, function: Any, limits: Any) -> None:
+    """Forged points and radii used to end in an OverflowError where a verdict was asked for."""
+    assert claim.verify(function, **limits).checks
+
+
+def test_a_box_as_wide_as_float64_is_a_verdict() -> None:
+    claim = gs.MinimumCertificate(
+        x=np.zeros(1), exact_pivot=(Fraction(0),), delta=0.0, gap=0.0, scope="box", strict=True,
+        curvature=-1.0, label="conditional", eps=0.0, radius=1e200, within=1.1e200,
+        widths=np.array([1e200]), points=np.zeros((1, 1)), weights=np.ones((3, 1)),
+    )  # fmt: skip
+    assert not claim.verify(tilted, np.sign).ok

@@ -128,6 +128,9 @@ def test_forged_trees_are_refused(closed: Any) -> None:
         {"case_points": points + 1.0},
         {"case_slopes": slopes[:, :-1]},
         {"case_slopes": slopes + 0.5},
+        {"case_slopes": slopes * math.nan},
+        {"case_slopes": slopes + math.inf},
+        {"case_points": points * math.nan},
     ]  # fmt: skip
     for fields in forged:
         assert "cases" in failed(F, replace(cert, **fields)), fields.keys()

@@ -6,7 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from benchmarks.compleib import PLANTS, plant
+from benchmarks import rational
+from benchmarks.compleib import KNOWN, PLANTS, plant
+from scipy.linalg import orth
 
 import goldstein as gs
 from goldstein.control import (
@@ -18,9 +20,8 @@ from goldstein.control import (
     radius,
     synthesise,
 )
-from goldstein.control.oracles import largest_gain, peak_gain
-from goldstein.control.plant import System
-from goldstein.control.proofs import NormBound, Stability
+from goldstein.control.oracles import System, largest_gain, peak_gain
+from goldstein.control.synthesis import NormBound, Stability, searched
 from goldstein.errors import InputError
 
 
@@ -53,6 +54,60 @@ def test_norms_known_in_closed_form() -> None:
     assert at == pytest.approx(math.sqrt(1 - 2 * z * z), rel=1e-6)
     unstable = System(np.eye(1), np.eye(1), np.eye(1), np.zeros((1, 1)))
     assert peak_gain(unstable)[0] == math.inf
+
+
+def test_a_norm_hardly_above_the_feedthrough_is_not_missed() -> None:
+    """Near |D| the matrix level^2 - D'D is next to singular; the peak is at a finite frequency."""
+    system = plant("AC4").closed_loop(np.array([[-0.2904, -0.0733]]))
+    norm, _ = peak_gain(system)
+    assert norm == pytest.approx(
+        max(largest_gain(system, w) for w in np.geomspace(1e-3, 1e3, 6001))
+    )
+    # 1 + a hump of relative height h over the feedthrough, at any height.
+    for height in 10.0 ** -np.arange(1, 8):
+        A, B = np.array([[0.0, 1.0], [-1.0, -0.2]]), np.array([[0.0], [1.0]])
+        hump = System(A, B, np.array([[0.0, 0.2 * height]]), np.eye(1))
+        assert peak_gain(hump)[0] == pytest.approx(1.0 + height, rel=1e-12)
+
+
+def test_a_double_integrator_has_no_gradient_and_is_stabilised() -> None:
+    system = Plant([[0.0, 1.0], [0.0, 0.0]], [[0.0], [1.0]], np.eye(2))
+    with pytest.raises(gs.KinkError, match="defective"):
+        abscissa(system.feedback()).gradient(np.zeros(2))
+    d = synthesise(system, starts=1, max_calls=400, rng=0)
+    assert d.stability.verify(system)
+    assert d.bound.verify(system)
+
+
+class Edge(gs.oracles.Oracle):
+    """A norm that is blind to stability, as those of HE3 and NN16: infinite where x_0 + x_1 >= 1.
+
+    Its least value is `gap` away from there, on a bent kink.
+    """
+
+    dim, name = 2, "edge"
+
+    def __init__(self, gap: float) -> None:
+        self.gap = gap
+
+    def value(self, x: np.ndarray) -> float:
+        kink, slack = x[0] - x[1] ** 2, x[0] + x[1] - 1.0
+        return math.inf if slack >= 0.0 else float(5.0 * abs(kink) + (slack + self.gap) ** 2)
+
+    def gradient(self, y: np.ndarray) -> np.ndarray:
+        side, slope = 5.0 * np.sign(y[0] - y[1] ** 2), 2.0 * (y[0] + y[1] - 1.0 + self.gap)
+        return np.array([side + slope, slope - 2.0 * y[1] * side])
+
+
+def test_a_search_goes_on_in_smaller_balls_next_to_instability() -> None:
+    asked = {"eps": 1e-4, "delta": 1e-4, "rng": 0, "max_calls": 2_000}
+    start = np.array([-1.0, 0.5])
+    with pytest.raises(gs.OracleError, match="not defined"):
+        gs.minimize(Edge(1e-5), start, **asked)
+    found = searched(Edge(1e-5), start, 1e3, asked)
+    assert found.success
+    assert found.fun <= 1e-9
+    assert found.certificate.delta <= 1e-6  # no ball reaches what is unstable
 
 
 @pytest.mark.parametrize("order", [0, 1])
@@ -104,6 +159,50 @@ def test_a_design_is_proved_and_the_proofs_refuse_lies() -> None:
     assert not Stability(100 * np.ones((2, 2)), d.stability.P).verify(system)
 
 
+def test_a_check_that_shares_no_code_agrees() -> None:
+    """With true proofs and with every lie above; the certificates too are verified again."""
+    for name in ("AC2", "AC4", "AC8", "PSM", "NN8", "NN17"):
+        system = plant(name)
+        d = synthesise(system, starts=1, max_calls=600, rng=0)
+        P, Q = d.stability, d.bound
+        assert rational.is_stable(system, P.K, P.P)
+        assert rational.is_bounded(system, Q.K, Q.P, Q.gamma)
+        assert d.certificate.verify(hinfnorm(system)).ok
+        lower = d.norm * (1 - 1e-6)
+        assert not rational.is_bounded(system, Q.K, Q.P, lower)
+        assert not rational.is_bounded(system, Q.K, -Q.P, Q.gamma)
+        assert not rational.is_bounded(system, Q.K, Q.P, -Q.gamma)
+        assert not rational.is_stable(system, P.K, -P.P)
+        lopsided = P.P.copy()
+        lopsided[0, 1] += 1e-9
+        assert not rational.is_stable(system, P.K, lopsided)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_both_checks_say_the_same_of_random_matrices(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    loop = random_system(rng, 3)
+    system = Plant(
+        loop.A, np.eye(3)[:, :1], np.eye(3)[:1], loop.B, loop.C, loop.D, np.zeros((3, 1))
+    )
+    K, norm = np.zeros((1, 1)), peak_gain(loop)[0]
+    verdicts = set()
+    for factor in (0.9, 1.0 + 1e-6, 1.1, 3.0):
+        P = prove_norm(system, K, 1.1 * norm).P
+        wiggled = P + np.diag(rng.uniform(0.0, 0.3, 3)) * rng.choice([0.0, np.abs(P).max()])
+        for Q in (P, wiggled):
+            ours = NormBound(K, Q, factor * norm).verify(system)
+            assert ours == rational.is_bounded(system, K, Q, factor * norm)
+            verdicts.add(ours)
+    assert verdicts == {True, False}
+
+
+@pytest.mark.parametrize("name", ["AC6", "AC8", "AC17"])
+def test_values_of_black_box_runs_are_reached(name: str) -> None:
+    d = synthesise(plant(name), starts=1, max_calls=1_500, rng=0)
+    assert d.norm <= 1.001 * KNOWN[name]
+
+
 def test_forged_sizes_and_numbers_are_refused() -> None:
     """A matrix that is too small must not be compared with a part of the loop."""
     system = Plant([[-1.0, 0.0], [0.0, 5.0]], [[1.0], [0.0]], [[1.0, 0.0]])  # unstable
@@ -127,9 +226,17 @@ def test_a_marginal_loop_is_not_proved_stable() -> None:
 def test_plants_are_complete(name: str) -> None:
     system = plant(name)
     n, m, p = len(system.A), system.B.shape[1], len(system.C)
-    reach = np.hstack([np.linalg.matrix_power(system.A, k) @ system.B for k in range(n)])
-    assert np.linalg.matrix_rank(reach) >= m
+    reach = orth(system.B)
+    for _ in range(n):
+        reach = orth(np.hstack([reach, system.A @ reach]))
+    assert reach.shape[1] >= m
     assert np.linalg.matrix_rank(system.C) == p
+    # Hautus: what does not decay by itself is reached by the controls, and measured.
+    for value in np.linalg.eigvals(system.A):
+        if value.real >= -1e-9:
+            rest = system.A - value * np.eye(n)
+            assert np.linalg.matrix_rank(np.hstack([rest, system.B])) == n
+            assert np.linalg.matrix_rank(np.vstack([rest, system.C])) == n
 
 
 def test_what_cannot_be_is_refused_in_words() -> None:

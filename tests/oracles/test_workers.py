@@ -9,7 +9,7 @@ from tests.functions import VALLEY_START, valley, valley_gradient
 import goldstein as gs
 from goldstein.errors import InputError, InputTypeError
 from goldstein.oracles.counted import Attempt
-from goldstein.oracles.workers import mapped
+from goldstein.oracles.separable import mapped
 
 
 def square(x: float) -> float:

@@ -384,8 +384,8 @@ def test_random_problems_verify_when_they_say_so():
 
 
 def test_a_certificate_is_drawn_with_its_subgradient():
-    from goldstein.reporting.subject import claim_of
     from goldstein.reporting.geometry import geometry_of
+    from goldstein.reporting.subject import claim_of
 
     f, grad = least_squares(np.eye(2), np.array([3.0, 0.1]))
     certificate = solved(f, grad, np.ones(2), gs.prox.l1(0.5)).certificate

@@ -7,7 +7,7 @@ import pytest
 
 import goldstein as gs
 from goldstein.errors import InputError
-from goldstein.prox.separable import WeaklyConvex
+from goldstein.prox.term import WeaklyConvex
 
 TERMS = [gs.prox.mcp(0.7, 2.5), gs.prox.scad(0.7, 3.7)]
 

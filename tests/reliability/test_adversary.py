@@ -77,6 +77,11 @@ class Yes:
         (gs.GoldsteinCertificate, "tied-boxes", FALSE_CERTIFIED),
         (gs.PlusCertificate, "prox-terms", FALSE_CERTIFIED),
         (gs.KKTCertificate, "multipliers", FALSE_CERTIFIED),
+        (gs.GoldsteinCertificate, "shy-boxes", FALSE_CERTIFIED),
+        (gs.NearCertificate, "kernel-files", FALSE_CERTIFIED),
+        (gs.MinimumCertificate, "kernel-files", FALSE_CERTIFIED),
+        (gs.MinimumCertificate, "declared-curvature", FALSE_CERTIFIED),
+        (gs.Refutation, "odd-inputs", FALSE_CERTIFIED),
     ],
 )
 def test_a_library_that_believes_everything_is_found_out(

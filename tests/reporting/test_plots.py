@@ -16,7 +16,7 @@ from matplotlib.colors import to_rgb
 
 import goldstein as gs
 from goldstein.reporting.geometry import geometry_of, hull_of
-from goldstein.reporting.pictures.run import (
+from goldstein.reporting.pictures.certificate import (
     draw_bound,
     draw_calls,
     draw_value,

@@ -12,7 +12,7 @@ from sklearn.utils import estimator_checks
 from goldstein.errors import InputError
 from goldstein.sklearn import QuantileRegressor, RobustRegressor, SparseRegressor
 
-#: All of them pass; these meet what is particular to the estimators.
+#: All of them pass, below and slowly; these meet what is particular to the estimators.
 QUICK = (
     "check_sample_weight_equivalence_on_dense_data", "check_no_attributes_set_in_init",
     "check_fit2d_1sample", "check_fit2d_1feature", "check_regressors_int", "check_n_features_in",
@@ -49,6 +49,13 @@ def test_scikit_learn_is_content_with_the_defaults(make: type) -> None:
             check(tried)
             met += 1
     assert met >= 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("make", [QuantileRegressor, RobustRegressor, SparseRegressor])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_every_check_of_scikit_learn_passes_on_the_defaults(make: type) -> None:
+    estimator_checks.check_estimator(make())
 
 
 def test_quantiles_are_global_minima() -> None:

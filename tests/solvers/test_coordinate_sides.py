@@ -8,7 +8,7 @@ import pytest
 import goldstein as gs
 from goldstein.oracles import CountedOracle, as_oracle
 from goldstein.solvers.coordinate_sweep import AGAIN, FIRST, REACH, CoordinateSides
-from goldstein.solvers.side_expansion import SideExpansion, longest_together
+from goldstein.solvers.gather import SideExpansion, longest_together
 
 D, EPS, DELTA = 2000, 1e-2, 1e-2
 

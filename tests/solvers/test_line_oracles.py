@@ -10,7 +10,7 @@ import goldstein as gs
 from goldstein.errors import InputError
 from goldstein.solvers import Auto
 from goldstein.solvers.ball_state import BallState
-from goldstein.solvers.logic.algorithm_one import aim, look
+from goldstein.solvers.logic.bundle_member import aim, look
 
 
 @pytest.mark.parametrize("method", ["auto", "bundle"])

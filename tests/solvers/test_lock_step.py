@@ -23,7 +23,7 @@ from goldstein.solvers.compiled import CompiledAuto
 from goldstein.solvers.compiled.newton import BENDS
 from goldstein.solvers.compiled.vectors import normal_numbers, uniform
 from goldstein.solvers.logic import bundle_member, line_search, portfolio
-from goldstein.solvers.metric import FactorMetric
+from goldstein.solvers.quasi_newton import FactorMetric
 from goldstein.solvers.tuning import TUNING
 
 #: The most questions of a run.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from goldstein.errors import OutOfCalls
-from goldstein.solvers.evolution import MOST, close_in
+from goldstein.solvers.evolution import MOST, MOST_OF_MODELS, close_in, follow_models
 
 
 def free(points: np.ndarray) -> np.ndarray:
@@ -69,3 +69,32 @@ def test_a_seed_gives_one_run() -> None:
     runs = [close_in(valley, free, np.zeros(2), 0.1, 1e-9, seed, never) for seed in (3, 3, 4)]
     assert np.array_equal(runs[0], runs[1])
     assert not np.array_equal(runs[0], runs[2])
+
+
+@pytest.mark.parametrize("most", [1, 5, 60, 10**6])
+def test_models_keep_to_their_values_and_begin_again_in_noise(most: int) -> None:
+    rng, asked = np.random.default_rng(0), []
+
+    def noisy(x: np.ndarray) -> float:
+        asked.append(x.copy())
+        return float((x - 3.0) @ (x - 3.0)) + 0.01 * rng.standard_normal()
+
+    x = follow_models(noisy, np.zeros(2), 0.01, most, never)
+    assert len(asked) <= min(most, MOST_OF_MODELS * 3)
+    assert any(np.array_equal(x, y) for y in asked)
+    if most >= 60:
+        assert np.abs(x - 3.0).max() < 0.3
+        assert len(asked) == min(most, MOST_OF_MODELS * 3)
+
+
+def test_models_end_in_time() -> None:
+    asked: list[float] = []
+
+    def value(x: np.ndarray) -> float:
+        asked.append(float(x @ x))
+        return asked[-1]
+
+    x = follow_models(value, np.ones(2), 0.0, 100, lambda: len(asked) >= 10)
+    assert len(asked) == 10
+    assert float(x @ x) == min(asked)
+    assert np.array_equal(follow_models(value, np.ones(2), 0.0, 100, lambda: True), np.ones(2))

@@ -8,8 +8,8 @@ import goldstein as gs
 from goldstein.numerics.element_model import ElementSystem
 from goldstein.result import Status
 from goldstein.solvers import Auto
+from goldstein.solvers.gather import expansion, wants_second
 from goldstein.solvers.partitioned import ElementBundle
-from goldstein.solvers.side_expansion import expansion, wants_second
 
 
 def run(f, x0, **options):

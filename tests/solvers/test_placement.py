@@ -10,7 +10,7 @@ import pytest
 import goldstein as gs
 from goldstein.oracles import CountedOracle, FunctionOracle
 from goldstein.solvers.base import Evidence
-from goldstein.solvers.placement import placed
+from goldstein.solvers.gather import placed
 
 
 def largest(rows: np.ndarray) -> CountedOracle:

@@ -14,8 +14,7 @@ from goldstein.numerics.hull_problems import quadratic_weights
 from goldstein.oracles import CountedOracle, as_oracle
 from goldstein.solvers.logic import line_search
 from goldstein.solvers.memory import GradientMemory, PointBundle
-from goldstein.solvers.metric import FactorMetric, LimitedMetric
-from goldstein.solvers.quasi_newton import QuasiNewton
+from goldstein.solvers.quasi_newton import FactorMetric, LimitedMetric, QuasiNewton
 from goldstein.solvers.tuning import TUNING
 
 DIM, ROWS = 7, 5
@@ -113,7 +112,7 @@ def test_where_least_squares_give_up_the_step_is_that_of_one_piece(
 ) -> None:
     rng = np.random.default_rng(3)
     rows, errors = rng.standard_normal((ROWS, DIM)), rng.random(ROWS)
-    monkeypatch.setattr("goldstein.solvers.metric.quadratic_weights", lambda *_: None)
+    monkeypatch.setattr("goldstein.solvers.quasi_newton.quadratic_weights", lambda *_: None)
     for metric in (FactorMetric(rows), LimitedMetric(rows, 5)):
         s = -metric.apply(rows[0])
         metric.update(s, 2.0 * s, float(2.0 * s @ s), rows @ s)

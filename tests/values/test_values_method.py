@@ -436,3 +436,49 @@ def test_under_noise_fun_is_a_mean_and_the_message_says_what_would_help(seed):
     assert "fun is the mean of" in res.message
     assert "delta of about" in res.message
     assert abs(res.fun - float(res.x @ res.x)) <= 0.02
+
+
+def helical(x: np.ndarray) -> float:
+    """Fletcher and Powell's helical valley: its start, on the negative axis, is hard to leave."""
+    turn = np.arctan2(x[1], x[0]) / (2.0 * np.pi)
+    return float(
+        100.0 * ((x[2] - 10.0 * turn) ** 2 + (np.hypot(x[0], x[1]) - 1.0) ** 2) + x[2] ** 2
+    )
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_coarse_noise_does_not_keep_a_search_at_its_start(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+
+    def noisy(x: np.ndarray) -> float:
+        f = helical(x)
+        return f + 1e-3 * max(1.0, abs(f)) * rng.standard_normal()
+
+    res = optimize.minimize(
+        noisy, [-1.0, 0.0, 0.0], method=goldstein.scipy.method, options={"maxfev": 600}
+    )
+    assert helical(res.x) < 1.0  # 2500 at the start
+
+
+def test_values_too_few_for_a_claim_are_spent_on_a_lower_place() -> None:
+    t = np.array([9.0, 14, 21, 28, 42, 57, 63, 70, 79])
+    y = np.array([8.93, 10.8, 18.59, 22.33, 39.35, 56.11, 61.73, 64.62, 67.08])
+
+    def growth(b: np.ndarray) -> float:  # NIST, RAT42: a first step leads to where it is flat
+        with np.errstate(over="ignore"):
+            r = y - b[0] / (1.0 + np.exp(b[1] - b[2] * t))
+        return float(r @ r)
+
+    calls = []
+
+    def counted(b: np.ndarray) -> float:
+        calls.append(b)
+        return growth(b)
+
+    options = {"maxfev": 600, "confidence": 0.95}
+    res = optimize.minimize(
+        counted, [100.0, 1.0, 0.1], method=goldstein.scipy.method, options=options
+    )
+    assert res.nfev == len(calls) <= 600 + 3
+    assert not res.success
+    assert res.fun == growth(res.x) < 1000.0  # 18,000 where it is flat

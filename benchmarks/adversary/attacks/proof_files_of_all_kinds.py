@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.adversary import limit_files, minimum_files
+from benchmarks.adversary import case_files, limit_files, minimum_files
 from benchmarks.adversary.ask import scratch
 from benchmarks.adversary.attacks.proof_files import checked
 from benchmarks.adversary.suite import Attack, Rng, Seen
@@ -10,12 +10,14 @@ from benchmarks.adversary.suite import Attack, Rng, Seen
 
 def proof_files_of_all_kinds(rng: Rng, seen: Seen) -> None:
     number = int(rng.integers(2**31))
-    if rng.random() < 0.5:
+    kind = rng.random()
+    if kind < 0.5:
         seen.note(f"limit_files.files({number})")
         files = list(limit_files.files(number))
     else:
-        seen.note(f"minimum_files.files({number})")
-        files = list(minimum_files.files(number, scratch()))
+        made = minimum_files if kind < 0.8 else case_files
+        seen.note(f"{made.__name__}.files({number})")
+        files = list(made.files(number, scratch()))
     for file in files:
         code, said = checked(file.text)
         assert file.truth is not None

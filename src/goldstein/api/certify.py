@@ -48,16 +48,15 @@ from goldstein.checker.constrained.limits import as_box
 from goldstein.checker.verification import Label
 from goldstein.construction.cold import Cold, look_at_far_ends
 from goldstein.construction.judge import describe
-from goldstein.display import InNotebooks, Plotted
 from goldstein.errors import InputError, InputTypeError, KinkError
 from goldstein.numerics.streams import LONGEST, seed_from, smallest_delta, stream, uniform_in_ball
 from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.data_mean import DataMean, Progress
 from goldstein.oracles.function import values_of
-from goldstein.oracles.workers import Workers
+from goldstein.oracles.separable import Workers
 from goldstein.prox.term import Term
 from goldstein.reductions.base import Options
-from goldstein.result import Result
+from goldstein.result import InNotebooks, Plotted, Result
 from goldstein.solvers import Request
 from goldstein.solvers.base import CTRL_C
 from goldstein.solvers.gather import Enrichment

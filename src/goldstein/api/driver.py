@@ -31,7 +31,7 @@ from goldstein.certificates.goldstein import bounded_term
 from goldstein.certificates.verifying import with_layout
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.limits import Group, as_box
-from goldstein.checker.layout import Layout, put_together
+from goldstein.checker.function import Layout, put_together
 from goldstein.construction.judge import describe
 from goldstein.errors import (
     CheckpointError,
@@ -46,7 +46,7 @@ from goldstein.oracles import CountedOracle, Oracle, as_oracle
 from goldstein.oracles.differences import Differences, Stencil
 from goldstein.oracles.function import DIFFERENCES, values_of
 from goldstein.oracles.problem import JournalOracle, Problem, given, lacks_gradient, limits_identity
-from goldstein.oracles.workers import mapped
+from goldstein.oracles.separable import mapped
 from goldstein.prox.term import Term
 from goldstein.reductions.base import USUAL, Answer, Options, Reduction, Run, reduction_for
 from goldstein.reductions.functions import Reflected, Violation

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from goldstein.checker.arrays import Vector
-from goldstein.checker.layout import Layout
+from goldstein.checker.function import Layout
 from goldstein.checker.rationals import exact_floats
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.exact import exact_float

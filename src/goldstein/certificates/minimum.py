@@ -212,13 +212,14 @@ class MinimumCertificate(PivotClaim):
         """
         if self.curvature is not None:
             raise InputTypeError(
-                "a proof file holds a function by its structure, and this claim is about a black "
-                "box of declared curvature. Hand over what certificate.save(...) writes."
+                "a proof file holds what follows from a formula, and this claim rests on a "
+                "curvature that was declared and on the answers of the function. Hand over what "
+                "certificate.save(...) writes; certificate.verify(...) asks the function again."
             )
-        if self.penalties is not None or self.global_gap is not None:
+        if self.penalties is not None:
             raise InputTypeError(
-                "a proof file of a minimum has no constraints and no trees of cases yet. Hand "
-                "over what certificate.save(...) writes."
+                "a proof file of a minimum has no constraints yet. Hand over what "
+                "certificate.save(...) writes."
             )
         program = program_of(fun)
         at, bare = Writer(program).at, Pass(program, Region(self.exact_pivot, self.reach))
@@ -238,9 +239,24 @@ class MinimumCertificate(PivotClaim):
             "pivot": self.exact_pivot, "reach": self.reach, "growth": self.growth,
             "convexity": self.convexity, "supports": supports, "sharp": sharp,
         }  # fmt: skip
-        names = ("eps", "delta", "gap", "radius", "within", "scope", "strict", "unique")
+        names = ["eps", "delta", "gap", "radius", "within", "scope", "strict", "unique"]
+        if self.global_gap is not None:
+            names.append("global_gap")
+            evidence["cases"] = {"growth": self.case_growth, "tree": self._tree()}
         claim = {"kind": self.kind, **{name: getattr(self, name) for name in names}}
         return export_proof(path, fun, self.x, claim, evidence)
+
+    def _tree(self) -> list[dict[str, Any]]:
+        """Return the cases as a proof file has them."""
+        points, lines, splits = self.case_points, self.case_slopes, self.case_splits
+        if points is None or lines is None or splits is None:
+            raise InputError("a bound of f everywhere is shown by cases, and there are none.")
+        tree = []
+        for point, slopes, (entry, t) in zip(points, lines, splits):
+            parts = {-1: 0, -2: 1}.get(entry, 2)
+            case = {"point": point, "slopes": slopes, "parts": parts}
+            tree.append(case | ({"entry": int(entry), "t": t} if parts == 2 else {}))
+        return tree
 
     def summary(self) -> str:
         """One line for people."""

@@ -30,7 +30,7 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.qualification import Hull
 from goldstein.checker.constrained.limits import DEGENERATE
 from goldstein.checker.constrained.near import ExactProblem, exact_problem
-from goldstein.checker.layout import taken_apart
+from goldstein.checker.function import taken_apart
 from goldstein.checker.near import bound, combined_upper, farthest, unusable
 from goldstein.checker.rationals import (
     exact_dot,
@@ -43,10 +43,10 @@ from goldstein.checker.rationals import (
 )
 from goldstein.checker.sides import Limits, Pause, Program, point_at
 from goldstein.checker.verification import Label, Verification
-from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, NotCertifiableError
 from goldstein.numerics.hull_problems import shortest_weights, sparse_weights
 from goldstein.numerics.streams import seed_from
+from goldstein.result import PlottedCertificate
 from goldstein.storage.codec import Stored, array, closed, real_numbers, record, text
 
 #: Random directions in which gradients of constraints are looked at, and rounds of looking along

@@ -61,9 +61,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.confidence import mean_limits, sampling_slack
+from goldstein.certificates.confidence import DIGITS, Many, mean_limits, quantum_of, sampling_slack
 from goldstein.certificates.export import NoProofFile
-from goldstein.certificates.quantisation import DIGITS, Many, quantum_of
 from goldstein.certificates.verifying import LaidOut, Qualified, layout_of
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.qualification import LESS, PAIRS, qualification
@@ -78,7 +77,7 @@ from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.differences import Stencil
 from goldstein.oracles.function import as_values
 from goldstein.oracles.problem import System, Values, as_system
-from goldstein.oracles.workers import Workers, mapped
+from goldstein.oracles.separable import Workers, mapped
 from goldstein.storage.codec import array, record
 
 #: The part of 1 - confidence that goes to McDiarmid's bound; the rest goes to the entries.

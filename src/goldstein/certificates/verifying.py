@@ -14,16 +14,15 @@ from goldstein.checker import sampled
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.differences import COARSEST
 from goldstein.checker.constrained.limits import DEGENERATE, Limits, as_box, as_groups
-from goldstein.checker.function import Asked
-from goldstein.checker.layout import Layout, is_vector, shown, taken_apart
+from goldstein.checker.function import Asked, Layout, is_vector, shown, taken_apart
 from goldstein.checker.rounding import up
 from goldstein.checker.verification import Label, Verification
-from goldstein.display import PlottedCertificate
 from goldstein.errors import GoldsteinError, InputError, OutOfCalls, UnresolvedError
 from goldstein.numerics.hull import MANY_VARIABLES
 from goldstein.numerics.hull_problems import shortest_weights, sparse_weights
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import Oracle, as_oracle
+from goldstein.result import PlottedCertificate
 from goldstein.storage.codec import Stored, array, is_layout, record
 
 #: Checks in a row that a claim has to pass before it is stated, and how many are tried.

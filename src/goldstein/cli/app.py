@@ -19,7 +19,7 @@ import typer
 
 import goldstein
 from goldstein.cli import commands
-from goldstein.cli.output import BAD_INPUT, INTERRUPTED, print_json, printable
+from goldstein.cli.folder import BAD_INPUT, INTERRUPTED, print_json, printable
 from goldstein.cli.streams import prints_to_stderr
 from goldstein.errors import GoldsteinError
 

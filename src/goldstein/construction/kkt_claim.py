@@ -25,7 +25,15 @@ from goldstein.checker.constrained.limits import best_normal
 from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.checker.sampled import Problem as Checked
 from goldstein.checker.sampled import Rows
-from goldstein.construction.goldstein_claim import MARGIN, ROOM, ROOMY, UNSEEN, drift, scale_of
+from goldstein.construction.goldstein_claim import (
+    FINE,
+    MARGIN,
+    ROOM,
+    ROOMY,
+    UNSEEN,
+    drift,
+    scale_of,
+)
 from goldstein.errors import ContradictedError, KinkError, OutOfCalls
 from goldstein.numerics.hull_problems import conic_weights, shortest_weights
 from goldstein.numerics.streams import conic_point, inner_radius, narrow, stream, uniform_in_ball
@@ -43,7 +51,10 @@ CENTRE_PAIRS = 6
 FINEST = 2.0**-10
 
 #: One looks this much farther than what f was found to resolve: a check may find a coarser step.
-FARTHER = 16.0
+FARTHER = 8.0
+
+#: Gradients that change by more than this part of their length beside a point are beyond a kink.
+JUMP = 2.0**-10
 
 #: Points nearer to x than this part of the radius are next to it.
 BESIDE = 1e-3
@@ -93,6 +104,8 @@ class Around:
         self._excess = np.abs(system.excess(system.values(x)))
         self._holds = self._excess <= system.tolerances()
         self._looked: set[tuple[int, float]] = set()
+        #: Points at which one saw how fine f is.
+        self._seen: set[bytes] = set()
         #: Points whose gradients are known but not used yet, the nearest last.
         self._kept: list[tuple[Vector, Vector]] = []
         self.see(x)
@@ -287,6 +300,7 @@ class Around:
                 partial(rebound, used),
                 certificate.eps + slack, self.seed + 1,
             )  # fmt: skip
+            slack += self._beyond_kinks(used)
         except OutOfCalls:  # nobody has looked
             near, slack = certificate.eps, slack + (UNSEEN - 1.0) * mean
         if math.isfinite(near):
@@ -298,22 +312,41 @@ class Around:
             certificate = replace(certificate, eps=eps, digest="")
         return certificate
 
+    def _beyond_kinks(self, used: Rows) -> float:
+        """Return what a combination changes by at most, where points are displaced across kinks.
+
+        Of two opposite places one is beyond a kink that is nearer than they are. It takes a look
+        only where displacements are not tiny.
+        """
+        if radius(self.x, self.delta, self.place.resolution).max() <= FINE * self.delta:
+            return 0.0
+        rng, change = stream(self.seed, len(self.points), "beside"), 0.0
+        for i, y, w, g in zip(used.owners.tolist(), used.points, used.weights, used.stored):
+            step = self.place.perturbed(rng, y) - y
+            with contextlib.suppress(KinkError):
+                sides = [used.ask(i, self.place.inside(y + s * step)) - g for s in (1.0, -1.0)]
+                gap = max(map(norm_upper, sides))
+                change += w * gap if gap > JUMP * norm_upper(g) else 0.0
+        return change
+
     def look(self, found: Combination) -> None:
-        """See how fine f is, once: a claim has to hold where a check looks.
+        """See how fine f is: a claim has to hold where a check looks.
 
         Raises
         ------
         UnresolvedError
         """
-        if np.any(self.resolution):
-            return
         order = np.argsort(-found.weights, kind="stable")
         known = [(self.points[j], self.gradients[j]) for j in order if found.weights[j] > 0]
+        new = [(y, g) for y, g in known if y.tobytes() not in self._seen]
+        if not new:
+            return
+        self._seen.update(y.tobytes() for y, _ in new)
         with contextlib.suppress(ContradictedError, OutOfCalls):
             # Whoever checks the claim will say what is wrong.
-            self.resolution = resolution_of(
-                self.problem.f, self.x, self.delta, self.seed, known, self.problem.box
-            )
+            f, box = self.problem.f, self.problem.box
+            steps = resolution_of(f, self.x, self.delta, self.seed, new, box)
+            self.resolution = np.maximum(self.resolution, steps)
         self.place.resolution = FARTHER * self.resolution
 
     def _plain(self, found: Combination, meta: dict[str, Any]) -> KKTCertificate:

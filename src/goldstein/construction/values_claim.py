@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from goldstein.certificates.confidence import Many
 from goldstein.certificates.kkt import KKTCertificate
-from goldstein.certificates.quantisation import Many
 from goldstein.certificates.values import (
     FEWEST,
     VISIBLE,

@@ -9,10 +9,15 @@ nearly stationary (a Goldstein certificate).
 
 from __future__ import annotations
 
-from goldstein.control.oracles import abscissa, hinfnorm, radius
-from goldstein.control.plant import AffineMatrix, Plant
-from goldstein.control.proofs import NormBound, Stability, prove_norm, prove_stability
-from goldstein.control.synthesis import Design, synthesise
+from goldstein.control.oracles import AffineMatrix, Plant, abscissa, hinfnorm, radius
+from goldstein.control.synthesis import (
+    Design,
+    NormBound,
+    Stability,
+    prove_norm,
+    prove_stability,
+    synthesise,
+)
 
 __all__ = [
     "AffineMatrix", "Design", "NormBound", "Plant", "Stability", "abscissa", "hinfnorm",

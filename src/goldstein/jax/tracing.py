@@ -20,8 +20,7 @@ from jax.extend import core
 from goldstein.calculus import atoms, operators
 from goldstein.calculus.conditions import Condition, where
 from goldstein.calculus.expression import Expression, Variable
-from goldstein.calculus.sharing import Sharing
-from goldstein.calculus.tracing import TraceError, compare
+from goldstein.calculus.tracing import Sharing, TraceError, compare
 from goldstein.errors import GoldsteinError
 from goldstein.jax.oracle import raveled
 

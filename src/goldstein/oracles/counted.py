@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg.blas import ddot
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.layout import shown
+from goldstein.checker.function import shown
 from goldstein.errors import (
     GoldsteinError,
     InputError,

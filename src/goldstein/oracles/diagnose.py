@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from goldstein.checker.arrays import Vector
 from goldstein.checker.blackbox.differences import COARSEST, HEAVY, Differences
 from goldstein.checker.constrained.limits import Box, as_box
-from goldstein.display import InNotebooks
 from goldstein.errors import (
     ContradictedError,
     InputError,
@@ -30,6 +29,7 @@ from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles.base import Oracle
 from goldstein.oracles.counted import CountedOracle
 from goldstein.oracles.function import as_oracle
+from goldstein.result import InNotebooks
 
 #: Steps of the differences, relative to max(1, |x_i|).
 _STEPS = (6e-6, 1e-7, 1e-4)
@@ -181,6 +181,13 @@ COARSE = 2.0**-7
 #: Where f resolves no less than this part of delta a look may have been lucky.
 FINE = 2.0**-10
 
+#: Where values show nothing, the step along which gradients change in proportion is found by luck:
+#: a check may find one that is so many times as long.
+BY_LUCK = 16.0
+
+#: Looks at each heavy point, so many times as far as a check begins: no kink may be as near.
+LOOKS, WIDER = 3, 2.0
+
 #: From this many variables on memory is worth saving.
 FEW = 1000
 
@@ -250,6 +257,11 @@ def resolution_of(
         # With longer steps a check may see what shorter ones do not show.
         again = Differences(looked.f, x, delta, looked.box, seed + 1)
         found = np.maximum(found, again.resolution(known))
+        steps = [(y, g, WIDER * again.finest(y, g)) for y, g in known[:HEAVY] for _ in range(LOOKS)]
+        if not (looked.clear and again.clear):
+            found = np.maximum(found, np.minimum(BY_LUCK * found, COARSE * delta))
+        elif not all(again.agree(*step)[0] for step in steps):
+            raise UnresolvedError(STRICTLY * delta)
     if found.max() > COARSE * delta:
         raise UnresolvedError(STRICTLY * delta)
     return found

@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
-from goldstein.checker.function import BlackBox
-from goldstein.checker.layout import Layout, is_vector, put_together, shown, taken_apart
+from goldstein.checker.function import BlackBox, Layout, is_vector, put_together, shown, taken_apart
 from goldstein.errors import InputError, InputTypeError
 from goldstein.oracles.base import Oracle, name_of
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.limits import Box, Group, Limits, as_box, as_groups
-from goldstein.checker.layout import Layout
+from goldstein.checker.function import Layout
 from goldstein.errors import GoldsteinError, InputTypeError, KinkError, OracleError
 from goldstein.oracles.base import Oracle, Wrapper
 from goldstein.oracles.counted import (

@@ -17,7 +17,7 @@ from goldstein.api.progress import counter
 from goldstein.certificates.goldstein import bounded_term
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.limits import as_box
-from goldstein.checker.layout import Layout, is_vector
+from goldstein.checker.function import Layout, is_vector
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import CountedOracle, Oracle, as_oracle

@@ -14,14 +14,13 @@ import numpy as np
 from goldstein.api.certify import best_of
 from goldstein.api.inputs import RNG
 from goldstein.checker.arrays import Vector
-from goldstein.checker.layout import is_vector
-from goldstein.display import InNotebooks, Reported
+from goldstein.checker.function import is_vector
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.streams import stream
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.base import name_of
 from goldstein.parallel import gathering
-from goldstein.result import Result
+from goldstein.result import InNotebooks, Reported, Result
 
 #: How many points a printed result lists.
 _LISTED = 8

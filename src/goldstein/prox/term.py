@@ -1,10 +1,26 @@
-"""What a search and a certificate need to know of a convex term h."""
+"""What a search and a certificate need to know of a convex term h.
+
+Terms of single entries: the l1 norm (exact zeros), a box, and both together.
+
+The indicator function of a simplex: shares that sum to a total.
+
+MCP and SCAD: l1 terms from which a smooth function is taken away.
+
+They are not convex, so they are no `plus=` of their own. What the theory carries is the split
+
+    f + h = (f - g) + weight |x|_1,     g = weight |x|_1 - h, convex, with a Lipschitz gradient:
+
+`h.split(f, grad)` returns f - g and its gradient, `h.term` the l1 term, and a certificate about the
+two is one about f + h, with exact zeros.
+"""
 
 from __future__ import annotations
 
 import importlib
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -147,7 +163,7 @@ def term_from_record(record: Any) -> Term:
     if not isinstance(record, dict) or record.get("name") not in names:
         raise InputError(f"a term must be one of {', '.join(names)}; got {str(record)[:80]}.")
     parameters = {key: value for key, value in record.items() if key != "name"}
-    where = "goldstein.prox.separable" if record["name"] == "l1_box" else "goldstein.prox"
+    where = "goldstein.prox.term" if record["name"] == "l1_box" else "goldstein.prox"
     make = getattr(importlib.import_module(where), record["name"])
     try:
         term: Term = make(**parameters)
@@ -199,3 +215,333 @@ def _short(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(part, int | float) for part in value):
         text += f" {len(value)} numbers from {min(value)!r} to {max(value)!r}"
     return text
+
+
+class Separable(Term):
+    """h(x) = sum_i weight_i |x_i| where lower <= x <= upper, infinity elsewhere.
+
+    `l1` has no bounds, `box` no weights, `l1_box` both.
+    """
+
+    def __init__(
+        self, name: str, weight: Any = 0.0, lower: Any = -math.inf, upper: Any = math.inf
+    ) -> None:
+        self.name, self.weight = name, weight_of("weight", weight)
+        self.lower, self.upper = numbers("lower", lower), numbers("upper", upper)
+        low, high = self.lower, self.upper
+        if low.size > 1 and high.size > 1 and low.size != high.size:
+            raise InputError(f"box: {low.size} lower and {high.size} upper bounds.")
+        if (low > high).any() or (low == math.inf).any() or (high == -math.inf).any():
+            raise InputError("box: a lower bound is above the upper one; there is no such point.")
+
+    def value(self, x: Vector) -> float:
+        inside = ((x >= self.lower) & (x <= self.upper)).all()
+        return math.fsum((self.weight * np.abs(x)).tolist()) if inside else math.inf
+
+    def prox(self, x: Vector, step: float) -> Vector:
+        # In one variable the minimiser of a convex function in an interval is the clipped one.
+        shrunk = np.sign(x) * np.maximum(np.abs(x) - step * self.weight, 0.0)
+        return np.clip(shrunk, self.lower, self.upper) + 0.0
+
+    def subgradient(self, x: Vector, wish: Vector) -> Vector:
+        beside = self.weight * np.sign(x)
+        left = np.where(x == self.lower, -np.inf, np.where(x == 0.0, -self.weight, beside))
+        right = np.where(x == self.upper, np.inf, np.where(x == 0.0, self.weight, beside))
+        return np.clip(wish, left, right) + 0.0
+
+    def slope(self, x: Vector) -> Vector:
+        # The bounds have none: the search minds them itself.
+        return self.weight * np.sign(x) + 0.0
+
+    def record(self) -> dict[str, Any]:
+        names = {"l1": ["weight"], "box": ["lower", "upper"]}
+        return {n: plain(vars(self)[n]) for n in names.get(self.name, ["weight", *names["box"]])}
+
+    def check(self, size: int) -> None:
+        for name in self.record():
+            same_size(self.name, name, vars(self)[name].size, size)
+
+    def snap(self, x: Vector, width: float) -> Vector:
+        inside = (self.lower <= 0.0) & (self.upper >= 0.0)
+        return np.where(inside & (np.abs(x) <= width) & (self.weight > 0), 0.0, x)
+
+    def chart(self, x: Vector) -> Chart | None:
+        free = (x != 0.0) | (self.weight == 0)
+        return None if self.name == "box" else self._between(Chart(self, x, free))
+
+    def everywhere(self, x: Vector) -> Chart:
+        return self._between(super().everywhere(x))
+
+    def _between(self, chart: Chart) -> Chart:
+        if self.name == "l1_box":
+            bounds = self._bounds(chart.base.size)
+            chart.bounds = [bounds[k] for k in chart.free]
+        return chart
+
+    def _bounds(self, size: int) -> list[tuple[float, float]]:
+        lower, upper = (np.broadcast_to(side, size) for side in (self.lower, self.upper))
+        return list(zip(lower.tolist(), upper.tolist()))
+
+    def limits(self, size: int) -> dict[str, Any] | None:
+        return {"bounds": self._bounds(size)} if self.name == "box" else None
+
+    def structure(self, x: Vector) -> str:
+        zeros = f"{int((x == 0.0).sum())} of {x.size} entries are 0"
+        ends = f"{int(((x == self.lower) | (x == self.upper)).sum())} of {x.size} on their bounds"
+        return {"l1": zeros, "box": ends}.get(self.name, f"{zeros}, {ends}")
+
+    def bounded(self, lower: Vector, upper: Vector) -> Term:
+        name = "box" if self.name == "box" else "l1_box"
+        low, high = np.maximum(self.lower, lower), np.minimum(self.upper, upper)
+        return Separable(name, self.weight, low, high)
+
+    def added_to(self, f: Any) -> tuple[Any, list[tuple[float, float]] | None]:
+        bounds = None if self.name == "l1" else self._bounds(f.dim)
+        if self.name == "box":
+            return f, bounds
+        # Between bounds of one sign |x_i| has no kink; at a bound of 0 it would only be in the way.
+        weight, lower, upper = (
+            np.broadcast_to(side, f.dim) for side in (self.weight, self.lower, self.upper)
+        )
+        known = np.where(lower >= 0.0, 1.0, np.where(upper <= 0.0, -1.0, 0.0))
+        whole = f if bounds is None else f + (weight * known) @ f.variable
+        across = np.flatnonzero(known == 0.0)
+        if across.size:
+            whole = whole + weight[across] @ abs(f.variable[across])
+        return whole, bounds
+
+
+def l1(weight: ArrayLike | float) -> Term:
+    """Return h(x) = sum_i weight_i |x_i|.
+
+    Parameters
+    ----------
+    weight : float or array_like
+        One number for all entries, or one for each; 0 where an entry is free.
+
+    Examples
+    --------
+    >>> import goldstein as gs
+    >>> gs.prox.l1(0.5).prox(np.array([2.0, -0.25]), 1.0)
+    array([1.5, 0. ])
+    """
+    return Separable("l1", weight)
+
+
+def box(lower: ArrayLike | float, upper: ArrayLike | float) -> Term:
+    """Return the indicator function of lower <= x <= upper.
+
+    f is asked within delta of the box. Where it must not be, use `bounds=` of `minimize`.
+
+    Parameters
+    ----------
+    lower, upper : float or array_like
+        Infinite where there is no bound.
+
+    Examples
+    --------
+    >>> import goldstein as gs
+    >>> gs.prox.box(0.0, 1.0).prox(np.array([2.0, -0.25, 0.5]), 1.0)
+    array([1. , 0. , 0.5])
+    """
+    return Separable("box", 0.0, lower, upper)
+
+
+def l1_box(weight: ArrayLike | float, lower: ArrayLike | float, upper: ArrayLike | float) -> Term:
+    """Return h(x) = sum_i weight_i |x_i| where lower <= x <= upper, infinity elsewhere.
+
+    Examples
+    --------
+    >>> l1_box(0.5, -1.0, 1.0).prox(np.array([2.0, -0.25, -0.75]), 1.0)
+    array([ 1.  ,  0.  , -0.25])
+    """
+    return Separable("l1_box", weight, lower, upper)
+
+
+#: Sums of shares are exact up to this part of the total.
+ROUNDING = 2.0**-40
+
+
+class Simplex(Term):
+    """h(x) = 0 where x >= 0 and sum x = total, infinity elsewhere."""
+
+    name = "simplex"
+
+    def __init__(self, total: float = 1.0) -> None:
+        self.total = weight_of("total", total)
+        if self.total.size != 1 or self.total[0] == 0.0:
+            raise InputError(f"simplex: total must be one positive number, got {total!r}.")
+
+    def value(self, x: Vector) -> float:
+        total = float(self.total[0])
+        exact = abs(math.fsum([*x.tolist(), -total])) <= ROUNDING * total
+        return 0.0 if exact and (x >= 0).all() else math.inf
+
+    def prox(self, x: Vector, step: float) -> Vector:
+        total = float(self.total[0])
+        falling = np.sort(x)[::-1]
+        levels = (np.cumsum(falling) - total) / np.arange(1, x.size + 1)
+        last = int(np.flatnonzero(falling > levels)[-1]) if (falling > levels).any() else 0
+        z: Vector = np.maximum(x - levels[last], 0.0) + 0.0
+        # What rounding left over goes to the largest entry.
+        largest = int(z.argmax())
+        z[largest] += total - math.fsum(z.tolist())
+        return z
+
+    def subgradient(self, x: Vector, wish: Vector) -> Vector:
+        support = x > 0
+        common = list(wish[support].tolist())
+        # Entries that are 0 may have less than the others, not more.
+        for other in sorted(wish[~support].tolist(), reverse=True):
+            if other <= math.fsum(common) / max(len(common), 1):
+                break
+            common.append(other)
+        level = math.fsum(common) / max(len(common), 1)
+        return np.where(support, level, np.minimum(wish, level))
+
+    def record(self) -> dict[str, Any]:
+        return {"total": plain(self.total)}
+
+    def check(self, size: int) -> None:
+        pass
+
+    def limits(self, size: int) -> dict[str, Any]:
+        total = float(self.total[0])
+        whole = {
+            "type": "eq",
+            "fun": lambda x: np.array([x.sum() - total]),
+            "jac": lambda x: np.ones((1, x.size)),
+        }
+        return {"bounds": [(0.0, None)] * size, "constraints": [whole]}
+
+    def structure(self, x: Vector) -> str:
+        return f"{int((x == 0.0).sum())} of {x.size} shares are 0"
+
+
+def simplex(total: float = 1.0) -> Term:
+    """Return the indicator function of x >= 0, sum x = total.
+
+    Parameters
+    ----------
+    total : float
+
+    Examples
+    --------
+    >>> import goldstein as gs
+    >>> gs.prox.simplex().prox(np.array([0.75, 0.75, -3.0]), 1.0)
+    array([0.5, 0.5, 0. ])
+    """
+    return Simplex(total)
+
+
+def thresholded(penalty: str, x: float, step: float, weight: float, gamma: float) -> float:
+    """Return the minimiser of h(z) + (z - x)^2 / (2 step) in one variable."""
+    size = abs(x)
+    soft = max(size - step * weight, 0.0)
+    if penalty == "mcp" and size <= gamma * weight:
+        soft /= 1.0 - step / gamma
+    elif penalty == "scad" and (1.0 + step) * weight < size <= gamma * weight:
+        soft = ((gamma - 1.0) * size - step * gamma * weight) / (gamma - 1.0 - step)
+    elif penalty != "l1" and size > gamma * weight:
+        soft = size
+    return math.copysign(soft, x) if soft else 0.0
+
+
+@dataclass(frozen=True)
+class WeaklyConvex:
+    """h(x) = sum_i mcp(x_i) or scad(x_i): curvature at least `-rho`.
+
+    Attributes
+    ----------
+    name : {"mcp", "scad"}
+    weight : float
+        The slope at 0.
+    gamma : float
+        h is constant beyond gamma weight.
+    """
+
+    name: str
+    weight: float
+    gamma: float
+
+    def __post_init__(self) -> None:
+        least = 1.0 if self.name == "mcp" else 2.0
+        if not (0.0 < self.weight < math.inf and least < self.gamma < math.inf):
+            raise InputError(
+                f"{self.name} needs weight > 0 and a parameter > {least:g}, finite; got "
+                f"weight = {self.weight!r} and {self.gamma!r}."
+            )
+
+    @property
+    def rho(self) -> float:
+        """How concave it is: h + rho/2 |x|^2 is convex."""
+        return 1.0 / (self.gamma if self.name == "mcp" else self.gamma - 1.0)
+
+    @property
+    def term(self) -> Term:
+        """The l1 term of the split."""
+        return l1(self.weight)
+
+    def value(self, x: Vector) -> float:
+        """h(x)."""
+        size = np.abs(np.asarray(x, dtype=np.float64))
+        return float(self.weight * size.sum() - self._taken(size).sum())
+
+    def prox(self, x: Vector, step: float) -> Vector:
+        """Return the z that minimises h(z) + |z - x|^2 / (2 step), one where step < 1 / rho."""
+        if not 0.0 < step * self.rho < 1.0:
+            raise InputError(
+                f"step must be between 0 and 1 / rho = {1.0 / self.rho:g}, where the minimiser is "
+                f"one; got {step!r}."
+            )
+        found = [thresholded(self.name, float(v), step, self.weight, self.gamma) for v in x]
+        return np.array(found)
+
+    def split(
+        self, f: Callable[[Vector], Any], grad: Callable[[Vector], Any]
+    ) -> tuple[Callable[[Vector], float], Callable[[Vector], Vector]]:
+        """Return f - g and its gradient, to be minimised with `plus=self.term`."""
+
+        def lower(x: Vector) -> float:
+            return float(f(x)) - float(self._taken(np.abs(x)).sum())
+
+        def slope(x: Vector) -> Vector:
+            return np.asarray(grad(x)) - np.sign(x) * self._rate(np.abs(x))
+
+        return lower, slope
+
+    def _taken(self, size: Vector) -> Vector:
+        """g entry by entry, where h = weight |x| - g."""
+        w, end = self.weight, self.gamma * self.weight
+        begin = 0.0 if self.name == "mcp" else w
+        inner = np.clip(size, begin, end) - begin
+        return self.rho / 2.0 * inner**2 + w * np.maximum(size - end, 0.0)
+
+    def _rate(self, size: Vector) -> Vector:
+        """The derivative of g in |x|."""
+        begin = 0.0 if self.name == "mcp" else self.weight
+        return np.minimum(self.rho * np.maximum(size - begin, 0.0), self.weight)
+
+
+def mcp(weight: float, gamma: float = 3.0) -> WeaklyConvex:
+    """Return the minimax concave penalty weight |x| - x^2/(2 gamma), constant beyond gamma weight.
+
+    Examples
+    --------
+    >>> h = mcp(1.0, 3.0)
+    >>> h.value(np.array([1.0, 9.0])), h.prox(np.array([0.5, 2.0, 9.0]), 1.0)
+    (2.333..., array([0. , 1.5, 9. ]))
+    """
+    return WeaklyConvex("mcp", float(weight), float(gamma))
+
+
+def scad(weight: float, a: float = 3.7) -> WeaklyConvex:
+    """Return the smoothly clipped absolute deviation (Fan and Li 2001), constant beyond a weight.
+
+    Examples
+    --------
+    >>> h = scad(1.0, 3.0)
+    >>> h.value(np.array([0.5, 9.0])), h.prox(np.array([1.5, 9.0]), 1.0)
+    (2.5, array([0.5, 9. ]))
+    """
+    return WeaklyConvex("scad", float(weight), float(a))

@@ -9,7 +9,7 @@ import numpy as np
 from goldstein.errors import InputError
 from goldstein.reporting.geometry import geometry_of, grid_around, value_function
 from goldstein.reporting.pictures import certificate as drawing
-from goldstein.reporting.pictures.run import draw_course, draw_curve, draw_training
+from goldstein.reporting.pictures.certificate import draw_course, draw_curve, draw_training
 from goldstein.reporting.svg import matplotlib_for
 from goldstein.result import History, Result
 

@@ -16,7 +16,7 @@ import numpy as np
 from goldstein.certificates import Verification
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.limits import as_box
-from goldstein.checker.layout import is_vector, put_together
+from goldstein.checker.function import is_vector, put_together
 from goldstein.errors import GoldsteinError
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.differences import Stencil

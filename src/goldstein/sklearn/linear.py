@@ -35,8 +35,7 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import InputError, NotCertifiableError
 from goldstein.fitting import high_breakdown as start
 from goldstein.fitting.fit import Fit, Options, whole_fit, with_near
-from goldstein.fitting.high_breakdown import HUBER, Penalty, descend
-from goldstein.fitting.quantile_lp import quantile_coefficients
+from goldstein.fitting.high_breakdown import HUBER, Penalty, descend, quantile_coefficients
 from goldstein.sklearn import estimator as check
 from goldstein.sklearn.chunked import is_dask_array
 from goldstein.sklearn.estimator import ProvedEstimator

@@ -26,7 +26,8 @@ from goldstein.result import Status
 from goldstein.solvers.ball_state import BallState, check_line
 from goldstein.solvers.base import Evidence, Request, Solver, drive
 from goldstein.solvers.coordinate_sweep import CoordinateSides, CoordinateSweep
-from goldstein.solvers.logic import bundle_member, line_search, sweeps
+from goldstein.solvers.gather import firm
+from goldstein.solvers.logic import bundle_member, line_search, portfolio
 from goldstein.solvers.logic.portfolio import (
     BUNDLE,
     NEWTON,
@@ -40,7 +41,6 @@ from goldstein.solvers.logic.portfolio import (
 )
 from goldstein.solvers.memory import DEFAULT, ELEMENTS, GradientMemory, PointBundle, plan
 from goldstein.solvers.partitioned import PartitionedSearch
-from goldstein.solvers.placement import firm
 from goldstein.solvers.quasi_newton import QuasiNewton
 from goldstein.solvers.tuning import TUNING
 
@@ -338,11 +338,11 @@ class Auto(Solver):
             if state.sides.step(oracle, state):
                 state.sides = None
             return True
-        sweeps.stay(state, oracle.calls, rejected)
-        if sweeps.is_due(state, oracle.calls):
+        portfolio.stay(state, oracle.calls, rejected)
+        if portfolio.is_due(state, oracle.calls):
             assert state.sweep is not None
             state.midway = True
-            if state.sweep.step(oracle) and sweeps.ended(state, oracle.calls):
+            if state.sweep.step(oracle) and portfolio.ended(state, oracle.calls):
                 state.sides = CoordinateSides(state.x, state.delta, state.sweep.rng)
             return True
         return False

@@ -28,11 +28,10 @@ from goldstein.errors import KinkError
 from goldstein.numerics.element_model import Mask
 from goldstein.oracles import CountedOracle
 from goldstein.solvers.base import gradient_of, value_of
-from goldstein.solvers.logic import sweeps
-from goldstein.solvers.logic.portfolio import begin_afresh
+from goldstein.solvers.gather import HELP, MISSING, SideExpansion, longest_together
+from goldstein.solvers.logic import portfolio
+from goldstein.solvers.logic.portfolio import begin_afresh, leave_to_proof, take_in
 from goldstein.solvers.logic.questions import TRIAL
-from goldstein.solvers.logic.sweeps import leave_to_proof, take_in
-from goldstein.solvers.side_expansion import HELP, MISSING, SideExpansion, longest_together
 
 #: What a learner remembers of its sum of gradients; of its sum of squares, the square of this.
 KEPT = 0.9
@@ -62,7 +61,7 @@ class CoordinateSweep:
         self.rng = rng
         self.sweeps = self.length = self.steps = self.losses = 0
         self.ended = False
-        self.due = sweeps.FIRST
+        self.due = portfolio.FIRST
         self.began = self.last_calls = 0
         self.last_value = value
         self.others_fell = 0.0

@@ -5,16 +5,18 @@ constants: points are drawn from a normal distribution, whose mean moves to the 
 whose covariance learns from the steps to better and to worse ones, and whose size grows while they
 point the same way.
 
-A simplex that closes in: SciPy's Nelder-Mead, for a few noisy values in few variables.
+SciPy's searches by values, in few variables: a simplex that closes in, and quadratic models.
 
 Where differences of values cross kinks because noise keeps them long, ranks of values still lead
-down. In few variables a simplex needs far fewer of them than a population does.
+down. In few variables a simplex needs far fewer of them than a population does. Models of values
+far apart see through noise that differences of near ones drown in.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 from scipy import optimize
@@ -172,8 +174,12 @@ def evolve(
     return mean
 
 
-#: Values for each variable, and one more, at most.
-MOST = 30
+#: Values for each variable, and one more, at most: of a simplex, and of models.
+MOST, MOST_OF_MODELS = 30, 200
+
+#: With noise, how far models reach at first, against the size of x, and at last, against that:
+#: then they begin again.
+REACH, LEAST = 0.1, 0.01
 
 
 def close_in(
@@ -222,10 +228,32 @@ def close_in(
         "fatol": noise,
         "xatol": math.inf,
     }
-    try:
-        # Infinities of a function that has none to offer are compared, and differ by NaN.
-        with np.errstate(invalid="ignore"):
-            optimize.minimize(ask, x, method="Nelder-Mead", options=options)
-    except OutOfCalls:
-        pass
+    # Infinities of a function that has none to offer are compared, and differ by NaN.
+    with suppress(OutOfCalls), np.errstate(invalid="ignore"):
+        optimize.minimize(ask, x, method="Nelder-Mead", options=options)
     return best
+
+
+def follow_models(
+    value: Callable[[Vector], float], x: Vector, noise: float, most: int, late: Callable[[], bool]
+) -> Vector:
+    """Return where quadratic models of at most so many values lead from x: SciPy's COBYQA.
+
+    Examples
+    --------
+    >>> x = follow_models(lambda z: float(z @ z), np.ones(2), 0.0, 100, lambda: False)
+    >>> bool(np.abs(x).max() < 1e-4)
+    True
+    """
+
+    def stop(_: Vector) -> None:
+        if late():
+            raise StopIteration
+
+    left, radius = min(most, MOST_OF_MODELS * (x.size + 1)), REACH * max(1.0, np.abs(x).max())
+    sizes = {"initial_tr_radius": radius, "final_tr_radius": LEAST * radius} if noise else {}
+    while left > 0 and not late():
+        options = {**sizes, "maxfev": left}
+        found = optimize.minimize(value, x, method="COBYQA", callback=stop, options=options)
+        x, left = found.x, left - found.nfev if noise else 0
+    return x

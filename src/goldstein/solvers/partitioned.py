@@ -38,9 +38,8 @@ from goldstein.numerics.element_model import (
 )
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.separable import PartiallySeparable
-from goldstein.solvers.logic.portfolio import begin_afresh
-from goldstein.solvers.logic.sweeps import leave_to_proof, take_in
-from goldstein.solvers.side_expansion import HELP, SideExpansion, longest_together
+from goldstein.solvers.gather import HELP, SideExpansion, longest_together
+from goldstein.solvers.logic.portfolio import begin_afresh, leave_to_proof, take_in
 
 #: A piece that lies above its element, which is then not convex, counts by this times the squared
 #: distance of its point, at least.

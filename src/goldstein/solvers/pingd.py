@@ -26,7 +26,7 @@ from goldstein.solvers.ball_state import (
     steps_per_round,
 )
 from goldstein.solvers.base import Evidence, Request, Solver, gradient_of, value_of
-from goldstein.solvers.logic.algorithm_one import (
+from goldstein.solvers.logic.bundle_member import (
     aim,
     descends,
     look,

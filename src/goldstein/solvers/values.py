@@ -27,7 +27,7 @@ from goldstein.oracles.counted import CountedOracle
 from goldstein.oracles.differences import Differences
 from goldstein.solvers.auto import Auto, AutoState
 from goldstein.solvers.base import Request
-from goldstein.solvers.metric import FactorMetric
+from goldstein.solvers.quasi_newton import FactorMetric
 from goldstein.solvers.stochastic import O2NC
 
 #: Of a certificate, unless the user says otherwise.
@@ -83,25 +83,15 @@ class Values(Auto):
             raise InputError(f"search_eps must be a positive number, got {search_eps!r}.")
         self.search_eps = search_eps
 
-    def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> AutoState:
-        state = super().start(oracle, x0, request)
-        self._look(oracle, state)
-        return state
-
     def step(self, oracle: CountedOracle, state: AutoState, request: Request) -> None:
-        self._look(oracle, state)
+        newton, inner = state.newton, oracle.inner
+        if isinstance(inner, Differences):
+            newton.steady = not inner.stencil.noise
+            if isinstance(newton.metric, FactorMetric):
+                inner.stencil.fit(newton.metric.factor, newton.g if newton.known else None)
+            if state.working <= max(CLOSE, 10.0 * state.delta) or state.rejected is not None:
+                inner.refine()
         super().step(oracle, state, request)
-
-    @staticmethod
-    def _look(oracle: CountedOracle, state: AutoState) -> None:
-        if not isinstance(oracle.inner, Differences):
-            return
-        newton = state.newton
-        newton.steady = not oracle.inner.stencil.noise
-        if isinstance(newton.metric, FactorMetric):
-            oracle.inner.stencil.fit(newton.metric.factor, newton.g if newton.known else None)
-        if state.working <= max(CLOSE, 10.0 * state.delta) or state.rejected is not None:
-            oracle.inner.refine()
 
 
 def check_confidence(confidence: float) -> float:

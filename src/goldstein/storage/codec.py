@@ -175,7 +175,7 @@ def as_number(name: str, value: Any) -> float:
 
 
 def is_layout(data: Any, depth: int = 0) -> bool:
-    """Is this plain data a layout, as `goldstein.checker.layout` has it?"""
+    """Is this plain data a layout, as `goldstein.checker.function` has it?"""
     if not isinstance(data, list) or depth > 50:
         return False
     if not (data and isinstance(data[0], str)):

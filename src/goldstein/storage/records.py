@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.checker.layout import put_together, taken_apart
+from goldstein.checker.function import put_together, taken_apart
 from goldstein.checker.verification import Verification
 from goldstein.errors import InputError
 from goldstein.result import Asked, History, Result, Status

@@ -14,8 +14,7 @@ from torch.nn.utils.stateless import _reparametrize_module
 from goldstein.calculus import atoms, operators
 from goldstein.calculus.conditions import Condition, where
 from goldstein.calculus.expression import Expression, Variable
-from goldstein.calculus.sharing import Sharing
-from goldstein.calculus.tracing import TraceError, compare
+from goldstein.calculus.tracing import Sharing, TraceError, compare
 from goldstein.errors import GoldsteinError, InputTypeError
 from goldstein.torch.oracle import flatten, listed, unflatten
 

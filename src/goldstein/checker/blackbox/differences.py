@@ -114,7 +114,7 @@ class Differences:
         self._level = not rows
         step = max([SHORTEST * self.delta, *(self._resolved(y, g) for y, g in rows[:HEAVY])])
         for y, g in rows[HEAVY:many]:
-            if self._agree(y, g, self._finest(y, g))[0] is False:
+            if self.agree(y, g, self.finest(y, g))[0] is False:
                 with suppress(UnresolvedError):
                     self._resolved(y, g)
         hides = HIDDEN * self._allowed(step)
@@ -132,10 +132,10 @@ class Differences:
         one of these looks agrees; where several contradict gradients like that at y, and none like
         it agrees, it is not.
         """
-        finest, rounds, contradictions, accused = self._finest(y, g), 0, 0, False
+        finest, rounds, contradictions, accused = self.finest(y, g), 0, 0, False
         while 0.0 < (step := finest * NEXT ** max(0, rounds - ROUNDS)) <= self._coarsest:
             if rounds == 0 or rounds > ROUNDS:
-                verdict, agreed = self._agree(y, g, step)
+                verdict, agreed = self.agree(y, g, step)
                 if verdict:
                     return agreed
                 if verdict is False and not accused:
@@ -146,7 +146,7 @@ class Differences:
             h = self._gradient(z)
             if h is not None:
                 alike = np.linalg.norm(h - g) <= ALIKE * np.linalg.norm(g)
-                verdict, agreed = self._agree(z, h, max(step, self._finest(z, h)))
+                verdict, agreed = self.agree(z, h, max(step, self.finest(z, h)))
                 if verdict and alike:
                     return agreed
                 away = float(np.linalg.norm(z - y)) / RESOLVED
@@ -191,8 +191,8 @@ class Differences:
         for _ in range(POINTS):
             z = self._near(self.x, 0.5 * self.delta)
             g = self._gradient(z)
-            if g is not None and math.isfinite(step := self._finest(z, g)):
-                verdict = self._agree(z, g, step)[0]
+            if g is not None and math.isfinite(step := self.finest(z, g)):
+                verdict = self.agree(z, g, step)[0]
                 if verdict:
                     return
                 contradictions += verdict is False
@@ -230,13 +230,13 @@ class Differences:
             found = self._gradient(z)
             g = np.zeros_like(z) if found is None else found
             felt = faint & (np.abs(g) > 2.0 * most)
-            step = self._finest(z, g, felt) if felt.any() else math.inf
+            step = self.finest(z, g, felt) if felt.any() else math.inf
             if step == math.inf or (step > FINE * self.delta and reach * FARTHER <= far):
                 reach *= FARTHER  # there values change by more
                 continue
             verdict = None
             while 0.0 < step <= self._coarsest and not verdict:
-                verdict, agreed = self._agree(z, g, step, felt)
+                verdict, agreed = self.agree(z, g, step, felt)
                 step *= NEXT
             if verdict:
                 steps[felt], looks = agreed, looks + 1
@@ -275,7 +275,7 @@ class Differences:
             return False
         return 0.25 <= slopes[0] / slopes[1] <= 4.0
 
-    def _finest(self, y: Vector, g: Vector, along: Mask | None = None) -> float:
+    def finest(self, y: Vector, g: Vector, along: Mask | None = None) -> float:
         """Return the shortest step along which rounding of values does not hide a disagreement."""
         if self._size is None:  # about
             here = self._known(y)
@@ -292,7 +292,7 @@ class Differences:
     def _allowed(self, step: float) -> float:
         return max(TIGHT, LOOSE * step / self.delta)
 
-    def _agree(
+    def agree(
         self, y: Vector, g: Vector, step: float, along: Mask | None = None
     ) -> tuple[bool | None, float]:
         """True where values around y follow the gradient, and along which step; False where they

@@ -113,8 +113,6 @@ def _qualified(
     for _ in range(pairs if bent else 0):
         offset = place.perturbed(rng, x) - x
         centre += _jacobians(system, [place.inside(x + offset), place.inside(x - offset)])
-    if bent and _vanishes(centre, rows, bent, problem, place, rng, pairs):
-        return 0.0
     across = np.zeros((0, x.size))
     if some and equations:
         seen = centre or _jacobians(system, [place.perturbed(rng, x)])
@@ -131,13 +129,15 @@ def _qualified(
     for _ in range(LOOKS if bent else 0):
         steps = [sign * reach * math.sqrt(x.size) * v for reach in reaches for sign in (1.0, -1.0)]
         seen = _jacobians(system, [place.inside(x + step) for step in steps])
+        centre += seen
         found = [(i, signs[i] * jacobian[i]) for jacobian in seen for i in bent]
         against = [(i, g) for i, g in found if g @ v < 0.5 * q * np.linalg.norm(g)]
         if not against:
             break
         hull.rows += against
         q, v = hull.separation()
-    return q
+    vanished = bent and _vanishes(centre, rows, bent, problem, place, rng, pairs)
+    return 0.0 if vanished else q
 
 
 def _jacobians(system: Limits, points: list[Vector]) -> list[Matrix]:

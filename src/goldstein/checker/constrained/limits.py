@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.errors import GoldsteinError, InputError, InputTypeError, OracleError
-from goldstein.checker.layout import Layout, flattened, is_vector, put_together, size_of
+from goldstein.checker.function import Layout, flattened, is_vector, put_together, size_of
 from goldstein.checker.rationals import exact_floats, exact_sparse
 from goldstein.checker.verification import Verification
 

@@ -57,7 +57,7 @@ def check_box(cert: Any, f: Any) -> Verification:
     found.add("cuts", *consistent(cert, values, gradients, float(rho)))
     convex = cert.curvature >= 0
     above = [low > here for low in lows[:-1]]
-    worst = min((float(low - here) for low in lows[:-1]), default=0.0)
+    worst = min((fraction_upper(low - here) for low in lows[:-1]), default=0.0)
     found.add("faces", all(above), f"{sum(above)} of {2 * d} faces are higher, by {worst:.3g}")
     gap = max(here - lows[-1], Fraction(0))
     found.add("gap", gap <= Fraction(cert.gap), f"recomputed {fraction_upper(gap):.6g}")

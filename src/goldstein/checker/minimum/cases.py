@@ -181,7 +181,7 @@ def _least(node: Any, sign: int, s: Fraction, lo: float, hi: float) -> Fraction:
         for end, way in ((a, -1), (b, 1)):
             if math.isinf(end) and (c[2] < 0 or (c[2] == 0 and way * c[1] < 0)):
                 raise NotCertifiableError("a line is not below its kink: an interval is infinite.")
-        points = [Fraction(e) for e in (a, b) if math.isfinite(e)] or [Fraction(0)]
+        points = [Fraction(e) for e in (a, b) if math.isfinite(e)]
         if c[2] > 0:
             points.append(min(max(-c[1] / (2 * c[2]), a), b))
         found += [polynomial(c, Fraction(p)) for p in points]

@@ -218,9 +218,9 @@ def _check_place(found: Verification, cert: Any, program: Program, problem: Any)
     inside = all(map(problem.box.contains, (cert.x, np.array(y, dtype=object))))
     if not found.add("bounds", inside, "x and pivot inside" if inside else "x or pivot outside"):
         return None
-    worst = limits.violation(cert.x.tolist())
-    right = worst <= Fraction(cert.violation)
-    found.add("feasibility", right, f"violated by {float(worst):.6g}, claimed {cert.violation:.6g}")
+    worst = fraction_upper(limits.violation(cert.x.tolist()))
+    right = worst <= cert.violation
+    found.add("feasibility", right, f"violated by {worst:.6g}, claimed {cert.violation:.6g}")
     told = cert.multipliers is not None and cert.normal is not None
     told = told and np.array_equal(
         np.append(cert.multipliers, cert.normal), limits.multipliers(cert.supports)
@@ -243,9 +243,9 @@ def _check_flags(found: Verification, claim: Claim, shown: Shown) -> None:
     inside = shown.within < shown.reach
     if cert.strict or cert.within is not None:
         found.add("strict", inside, f"lowest points within {shown.within:.6g} of the pivot")
-        least = Fraction(shown.within if inside else 0) + Fraction(cert.delta)
-        claimed = cert.within is not None and least <= Fraction(cert.within) < cert.radius
-        words = f"at most {float(least):.6g} from x, inside the scope, claimed {cert.within}"
+        least = fraction_upper(Fraction(shown.within if inside else 0) + Fraction(cert.delta))
+        claimed = cert.within is not None and least <= cert.within < cert.radius
+        words = f"at most {least:.6g} from x, inside the scope, claimed {cert.within}"
         found.add("within", claimed, words)
         if limits is not None:
             feasible = not limits.violation(cert.exact_pivot)
@@ -267,7 +267,9 @@ def _check_cases(found: Verification, claim: Claim) -> None:
         cases.require(cert.case_growth)
         goal = point_at(claim.program, cert.x).between()[1] - Fraction(cert.global_gap)
         fits = cert.case_points.shape[1] == cert.x.size and cert.case_slopes.shape[1] == cases.size
-        found.add("cases", *(cases.all_closed(*arrays, goal) if fits else (False, "wrong sizes")))
+        fits = fits and bool(np.isfinite(cert.case_slopes).all())
+        wrong = False, "wrong sizes, or a slope is not finite"
+        found.add("cases", *(cases.all_closed(*arrays, goal) if fits else wrong))
     except GoldsteinError as failure:
         found.add("cases", False, str(failure))
 
@@ -353,15 +355,16 @@ def check_refutation(cert: Any, program: Program, problem: Any = None) -> Verifi
         here, there = point_at(program, cert.x).between(), point_at(program, cert.point).between()
         fall = here[0] - there[1]
         enough = fall >= to_fraction(cert.fall)
-        found.add("fall", enough, f"f falls by {float(fall):.6g}, claimed {cert.fall:.6g}")
+        found.add("fall", enough, f"f falls by {fraction_upper(fall):.6g}, claimed {cert.fall:.6g}")
         if problem is not None:
             limits = Feasible(program, problem, np.zeros(len(problem.parts) + program.dim))
             feasible = cert.slope is None and not limits.violation(cert.point.tolist())
             found.add("feasibility", feasible, "a feasible point, without a slope")
         if cert.slope is not None:
-            slope = slope_along(program, cert.exact_pivot, to_fractions(cert.direction))
+            along = to_fractions(cert.direction)
+            slope = fraction_upper(slope_along(program, cert.exact_pivot, along))
             right = slope <= to_fraction(cert.slope) < 0
-            found.add("slope", right, f"derivative {float(slope):.6g}, claimed {cert.slope:.6g}")
+            found.add("slope", right, f"derivative {slope:.6g}, claimed {cert.slope:.6g}")
             square = squared_distance(cert.exact_pivot, cert.x)
             found.add("ball", square <= Fraction(cert.delta) ** 2, f"pivot within {cert.delta:.6g}")
     except GoldsteinError as failure:

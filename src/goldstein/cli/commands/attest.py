@@ -14,7 +14,7 @@ import goldstein
 from goldstein.certificates import load_certificate
 from goldstein.cli import folder
 from goldstein.cli.arguments import AsJson
-from goldstein.cli.output import answer, table
+from goldstein.cli.folder import answer, table
 from goldstein.cli.problem import is_file, split
 from goldstein.errors import InputError
 from goldstein.storage.bundle import PROOF, decide

@@ -16,7 +16,7 @@ from scipy.optimize import minimize as scipy_minimize
 from goldstein import problems
 from goldstein.api import certify, minimize
 from goldstein.cli.arguments import AsJson, Seed, complete_name
-from goldstein.cli.output import answer, console
+from goldstein.cli.folder import answer, console
 from goldstein.errors import InputError
 from goldstein.oracles import CountedOracle
 from goldstein.problems.problem import Problem

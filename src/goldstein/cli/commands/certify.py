@@ -10,7 +10,7 @@ import typer
 from goldstein.api import certify as certify_point
 from goldstein.certificates import Verification
 from goldstein.cli.arguments import AsJson, MaxCalls, Problem, Seed, Size, Stationarity
-from goldstein.cli.output import answer, say, table, vector
+from goldstein.cli.folder import answer, say, table, vector
 from goldstein.cli.problem import choose_for, read_vector
 from goldstein.errors import InputError, NotCertifiableError
 from goldstein.oracles import Oracle

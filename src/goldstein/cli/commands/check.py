@@ -9,7 +9,7 @@ import typer
 
 from goldstein.api.inputs import as_vector
 from goldstein.cli.arguments import AsJson, Problem, Seed, Size
-from goldstein.cli.output import answer, table, vector
+from goldstein.cli.folder import answer, table, vector
 from goldstein.cli.problem import choose, choose_for, read_vector
 from goldstein.oracles.diagnose import check_gradient
 

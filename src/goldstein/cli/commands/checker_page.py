@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from goldstein.cli.output import say
+from goldstein.cli.folder import say
 from goldstein.storage.files import replacing
 
 

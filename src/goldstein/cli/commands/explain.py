@@ -8,7 +8,7 @@ import typer
 
 from goldstein.calculus import Explanation, Expression, MissingAssumption, goldstein_target
 from goldstein.cli.arguments import AsJson
-from goldstein.cli.output import answer, say
+from goldstein.cli.folder import answer, say
 from goldstein.cli.problem import choose
 from goldstein.errors import InputError
 

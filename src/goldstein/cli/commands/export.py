@@ -10,7 +10,7 @@ import typer
 from goldstein.certificates import load_certificate
 from goldstein.cli import folder
 from goldstein.cli.arguments import AsJson, CertificateOrRun, RunProblem, Size, Trust
-from goldstein.cli.output import answer, say
+from goldstein.cli.folder import answer, say
 from goldstein.cli.problem import choose_for
 from goldstein.errors import InputError
 from goldstein.storage.bundle import PROOF, write_bundle

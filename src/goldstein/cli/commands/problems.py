@@ -9,7 +9,7 @@ from rich.table import Table
 
 from goldstein import problems as built_in
 from goldstein.cli.arguments import AsJson, complete_name
-from goldstein.cli.output import answer, console, table, vector
+from goldstein.cli.folder import answer, console, table, vector
 from goldstein.problems import Problem
 
 

@@ -9,8 +9,7 @@ import typer
 
 from goldstein.cli import folder
 from goldstein.cli.arguments import RunProblem, Size, Trust
-from goldstein.cli.folder import subject_of
-from goldstein.cli.output import say
+from goldstein.cli.folder import say, subject_of
 from goldstein.cli.problem import choose_for
 from goldstein.errors import GoldsteinError
 from goldstein.oracles.function import flat_point

@@ -12,7 +12,7 @@ import typer
 from goldstein.api import minimize
 from goldstein.api.certify import suggest_target
 from goldstein.cli import arguments, folder
-from goldstein.cli.output import INTERRUPTED, NOT_CERTIFIED, print_json, say, table, vector
+from goldstein.cli.folder import INTERRUPTED, NOT_CERTIFIED, print_json, say, table, vector
 from goldstein.cli.problem import choose, read_vector
 from goldstein.errors import InputError
 from goldstein.result import Result, Status, minimality

@@ -10,7 +10,7 @@ from typing import Any
 from goldstein.certificates import Verification, load_certificate
 from goldstein.cli import folder
 from goldstein.cli.arguments import AsJson, CertificateOrRun, RunProblem, Size, Trust
-from goldstein.cli.output import answer, print_verification, say, table
+from goldstein.cli.folder import answer, print_verification, say, table
 from goldstein.cli.problem import choose_for
 from goldstein.errors import InputError
 from goldstein.storage.bundle import PROOF, decide, opened_bundle, proof_number

@@ -1,17 +1,23 @@
 """A certificate: x, the ball and the points in it; their gradients, the hull, its shortest vector.
 
 What is drawn in which colour is said by words beside it, in the colour of the text.
+
+Pictures of a run: value and bound call by call, other radii, training, starts, models.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
 from goldstein.reporting.geometry import Geometry, Grid, hull_of
 from goldstein.reporting.svg import palette
+from goldstein.result import History
 
 #: Points and arrows that get a name; more of them would cover each other.
 _NAMED = 6
@@ -177,3 +183,243 @@ def draw_lines(axes: Any, certificate: Any, value: Any) -> Any:
 
 def _to_point(certificate: Any) -> Any:
     return np.asarray(getattr(certificate, "point", certificate.x)) - np.asarray(certificate.x)
+
+
+def thinned(columns: dict[str, NDArray[np.float64]], most: int) -> dict[str, NDArray[np.float64]]:
+    """Return at most about `most` rows: first, last, and the extremes of every stretch between.
+
+    Examples
+    --------
+    >>> spike = np.zeros(10_000)
+    >>> spike[1234] = 7.0
+    >>> kept = thinned({"calls": np.arange(10_000.0), "fun": spike}, 200)
+    >>> len(kept["fun"]) <= 200, float(kept["calls"][kept["fun"].argmax()])
+    (True, 1234.0)
+    """
+    length = min((len(c) for c in columns.values()), default=0)
+    if length <= most:
+        return {name: column[:length] for name, column in columns.items()}
+    stretches = max(1, (most - 2) // (2 * len(columns)))
+    edges = np.linspace(0, length, stretches + 1).astype(int)
+    kept = {0, length - 1}
+    for column in columns.values():
+        finite = np.where(np.isfinite(column[:length]), column[:length], np.nan)
+        for low, high in pairwise(edges.tolist()):
+            part = finite[low:high]
+            if np.isfinite(part).any():
+                kept |= {low + int(np.nanargmin(part)), low + int(np.nanargmax(part))}
+    rows = np.array(sorted(kept))
+    return {name: column[rows] for name, column in columns.items()}
+
+
+#: Points of a line, at most, and numbers that matplotlib can place.
+_MOST, _LARGEST = 1000, 1e150
+
+_CALLS = "calls of f and its gradient"
+
+
+def draw_course(ax: Any, history: History, eps: float | None = None) -> None:
+    """Draw the bound, and how far f is above its last value, on one logarithmic scale."""
+    colours = palette()
+    columns = _columns(history)
+    lowest = np.min(columns["fun"], where=np.isfinite(columns["fun"]), initial=np.inf)
+    calls, above = columns["calls"], columns["fun"] - lowest
+    _line(ax, calls, above, color=colours.point, label="f above its lowest value")
+    _line(ax, calls, columns["bound"], color=colours.gradient, label="bound", linestyle="--")
+    _target(ax, eps)
+    _logarithmic(ax)
+    ax.set_xlabel(_CALLS)
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend(loc="best", frameon=False)
+
+
+def draw_value(ax: Any, history: History) -> None:
+    """Draw f; on a logarithmic scale where it falls through many decades."""
+    across, values = _over(ax, history, "fun")
+    _line(ax, across, values, color=palette().point)
+    finite = values[np.isfinite(values)]
+    if finite.size and finite.min() > 0 and finite.max() > 1e3 * finite.min():
+        ax.set_yscale("log")
+    else:
+        plain = 1e-3 <= float(np.abs(finite).max(initial=0.0)) < 1e5
+        ax.ticklabel_format(axis="y", useOffset=False, style="plain" if plain else "sci")
+    ax.set_ylabel("f(x)")
+
+
+def draw_bound(ax: Any, history: History, eps: float | None) -> None:
+    """Draw the bound of the search on its way to eps."""
+    _line(ax, *_over(ax, history, "bound"), color=palette().gradient)
+    _target(ax, eps)
+    _logarithmic(ax)
+    ax.set_ylabel("length of the combination")
+
+
+def draw_calls(ax: Any, history: History) -> None:
+    """Draw the calls over time."""
+    _line(ax, *_over(ax, history, "calls"), color=palette().shortest)
+    ax.set_ylabel(_CALLS)
+    ax.set_ylim(bottom=0)
+
+
+def draw_violation(ax: Any, history: History) -> None:
+    """Draw how much the constraints are violated; 0 cannot be seen on this scale."""
+    across, broken = _over(ax, history, "violation")
+    ax.plot(across, np.where(broken > 0, broken, np.nan), ".", color=palette().constraint)
+    ax.set_xlim(left=0)
+    _logarithmic(ax)
+    ax.set_ylabel("largest violation")
+
+
+def _columns(history: History) -> dict[str, NDArray[np.float64]]:
+    columns = {name: np.asarray(c, float) for name, c in history.as_arrays().items()}
+    kept = thinned(columns, _MOST)
+    return {name: np.where(np.abs(c) < _LARGEST, c, np.nan) for name, c in kept.items()}
+
+
+def _over(ax: Any, history: History, name: str) -> tuple[Vector, Vector]:
+    """Return the time, in a unit that suits it and is named, and a column."""
+    columns = _columns(history)
+    across = columns["time"]
+    short = float(np.nan_to_num(across).max(initial=0.0)) < 0.5
+    ax.set_xlabel("milliseconds" if short else "seconds")
+    ax.locator_params(axis="x", nbins=5)
+    return 1000 * across if short else across, columns[name]
+
+
+def _line(ax: Any, across: Any, up: Any, **style: Any) -> None:
+    up = np.where(np.isfinite(up), up, np.nan)
+    few = np.count_nonzero(np.isfinite(up)) <= 40
+    ax.plot(across, up, marker="o" if few else None, markersize=3, **style)
+
+
+def _target(ax: Any, eps: float | None) -> None:
+    if eps is None or not eps > 0:
+        return
+    colours = palette()
+    ax.axhline(eps, color=colours.shortest, linestyle=":", label=f"asked for: {eps:.3g}")
+    ax.annotate(
+        f"asked for: {eps:.3g}", (0.02, eps), (0, 4), textcoords="offset points", ha="left",
+        xycoords=("axes fraction", "data"), color=colours.ink, fontsize="small",
+    )  # fmt: skip
+
+
+def _logarithmic(ax: Any) -> None:
+    """Where there is anything positive to see."""
+    for line in ax.get_lines():
+        across, up = np.asarray(line.get_xdata(), float), np.asarray(line.get_ydata(), float)
+        if (np.isfinite(across) & np.isfinite(up) & (up > 0)).any():
+            ax.set_yscale("log", nonpositive="mask")
+            return
+
+
+#: A slope nearer to 0 is none.
+FLAT = 0.005
+
+
+def slopes(curve: Any) -> Vector:
+    """Return d log eps / d log delta from each radius to the next; nan where eps is 0."""
+    with np.errstate(all="ignore"):
+        found = np.diff(np.log(curve.eps)) / np.diff(np.log(curve.deltas))
+    return np.asarray(np.where(np.isfinite(found), found, np.nan))
+
+
+def draw_curve(ax: Any, curve: Any, asked: tuple[float, float] | None = None) -> None:
+    """Draw eps over delta on logarithmic scales; `asked` marks a target."""
+    colours = palette()
+    deltas, eps = np.asarray(curve.deltas), np.asarray(curve.eps)
+    seen = eps > 0
+    ax.plot(deltas[seen], eps[seen], "o-", color=colours.point, label="proved")
+    if not seen.all():
+        floor = 0.1 * float(eps[seen].min()) if seen.any() else 1e-16
+        ax.plot(
+            deltas[~seen], np.full(np.count_nonzero(~seen), floor), "v", color=colours.shortest,
+            label="proved: exactly 0",
+        )  # fmt: skip
+    if asked is not None and asked[0] > 0:
+        ax.plot(asked[1], asked[0], "P", color=colours.gradient, markersize=9, label="asked for")
+    ax.set(xscale="log", yscale="log", xlabel="delta", ylabel="eps")
+    found = slopes(curve)
+    # Where the curve is flat up to rounding there is no slope worth a word.
+    if (found < -FLAT).any():
+        k = int(np.nanargmin(found))
+        ax.annotate(
+            f"slope {found[k]:.2g}",
+            (np.sqrt(deltas[k] * deltas[k + 1]), np.sqrt(eps[k] * eps[k + 1])),
+            (8, 4), textcoords="offset points", color=colours.ink,
+        )  # fmt: skip
+    ax.legend(loc="best", frameon=False)
+
+
+def draw_training(ax: Any, seen: Sequence[Any]) -> None:
+    """Draw what a monitor has seen, epoch by epoch."""
+    colours = palette()
+    epochs = np.array([look.epoch for look in seen], float)
+    series = (
+        ("loss", "loss", colours.point, "o"),
+        ("eps", "eps: how stationary the weights are", colours.gradient, "s"),
+    )
+    for name, words, colour, mark in series:
+        values = np.array([getattr(look, name) for look in seen], float)
+        values = np.where(np.isfinite(values) & (values > 0), values, np.nan)
+        ax.plot(epochs, values, f"{mark}-", color=colour, markersize=4, label=words)
+    _logarithmic(ax)
+    ax.set_xlabel("epoch")
+    ax.locator_params(axis="x", integer=True)
+    ax.legend(loc="best", frameon=False)
+
+
+def draw_values(ax: Any, values: Vector, counts: Any) -> None:
+    """A stem for each value, as high as the number of runs that ended there."""
+    colours = palette()
+    ax.vlines(values, 0, counts, color=colours.point)
+    ax.plot(values, counts, "o", color=colours.point)
+    if len(values):
+        ax.plot(values.min(), counts[values.argmin()], "*", color=colours.shortest, markersize=13)
+    ax.set(xlabel="f", ylabel="runs that ended there")
+    ax.set_ylim(bottom=0)
+    ax.locator_params(axis="y", integer=True)
+    ax.locator_params(axis="x", nbins=4)
+
+
+#: Rows and neurons of the picture of activations, at most.
+_PATTERN_ROWS, _NEURONS = 200, 100
+
+
+def draw_margins(ax: Any, margins: Vector, low: float, high: float, kink: Any) -> None:
+    """A histogram of the margins, with the kinks of the loss and the rows that sit on them."""
+    colours = palette()
+    # A few rows far away must not hide the others.
+    ends = np.quantile(margins, [0.005, 0.995]) if len(margins) > 400 else [-np.inf, np.inf]
+    left = max(min(margins.min(), low), min(float(ends[0]), low)) - 1e-9
+    right = min(max(margins.max(), high), max(float(ends[1]), high)) + 1e-9
+    bins = np.linspace(left, right, 41)
+    seen = np.clip(margins, left, right)
+    groups = [seen[margins < low], seen[margins >= low]]
+    ax.hist(
+        groups, bins=bins, stacked=True, color=[colours.gradient, colours.point],
+        label=["outliers", "others"],
+    )  # fmt: skip
+    for k, level in enumerate((low, high)):
+        ax.axvline(level, color=colours.ink, linestyle="--", linewidth=1,
+                   label="kinks of the loss" if k == 0 else None)  # fmt: skip
+    if kink.any():
+        ax.plot(seen[kink], np.zeros(np.count_nonzero(kink)), "D", color=colours.shortest,
+                markersize=6, clip_on=False, label="rows on a kink", linestyle="none")  # fmt: skip
+    ax.set(xlabel="margin", ylabel="rows")
+    ax.legend(loc="best", fontsize="small")
+
+
+def draw_patterns(ax: Any, active: Any) -> None:
+    """Rows against neurons; coloured where a neuron is on."""
+    from matplotlib.colors import to_rgba
+
+    rows = np.linspace(0, len(active) - 1, min(_PATTERN_ROWS, len(active))).astype(int)
+    order = np.argsort(-active.mean(axis=0), kind="stable")
+    order = order[np.linspace(0, len(order) - 1, min(_NEURONS, len(order))).astype(int)]
+    shown = active[np.ix_(rows, order)]
+    shown = shown[np.lexsort(shown.T[::-1])]
+    image = np.zeros((*shown.shape, 4))
+    image[shown] = to_rgba(palette().point, 0.85)
+    ax.imshow(image, aspect="auto", interpolation="nearest")
+    ax.set(xlabel="neuron, the busiest first", ylabel="row of the data")
+    ax.locator_params(axis="x", integer=True)

@@ -12,7 +12,7 @@ from goldstein.models.margin_svm import MarginSVM
 from goldstein.models.networks import ReLUNetwork
 from goldstein.reporting.blocks import Facts, Figures, Table, Text, number
 from goldstein.reporting.geometry import seconds_per
-from goldstein.reporting.pictures import run as pictures
+from goldstein.reporting.pictures import certificate as pictures
 from goldstein.reporting.subject import Subject
 from goldstein.reporting.svg import figure
 

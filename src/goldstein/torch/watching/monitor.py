@@ -17,9 +17,9 @@ from torch.func import functional_call
 from torch.utils._pytree import tree_map
 from torch.utils.data import DataLoader, IterableDataset
 
-from goldstein.display import Plotted
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.streams import stream
+from goldstein.result import Plotted
 from goldstein.torch.data_oracle import certify
 from goldstein.torch.optimizer import is_count, require
 from goldstein.torch.oracle import TREES, Caller, gradients

@@ -1,0 +1,25 @@
+"""Instances of the adversary that once failed: a success that its own check refused."""
+
+from __future__ import annotations
+
+import pytest
+from benchmarks.adversary.suite import attacks
+
+
+@pytest.mark.parametrize(
+    ("attack", "seed", "index"),
+    [
+        # Two points with all the weight were chosen after the look at how fine f is.
+        ("success", 426101, 110),
+        # Heavy points were as near to a kink as a check displaces them.
+        ("success", 880003, 213),
+        ("success", 880004, 47),
+        # Another rounding of A @ x changed gradients by more than a hundredth of eps.
+        ("machines", 1905000, 23),
+        # A gradient that vanishes in a thin cone refused the claim of whoever met it by chance.
+        ("thin-cones", 1903000, 115),
+    ],
+)
+def test_what_once_failed(attack: str, seed: int, index: int) -> None:
+    for one in attacks()[attack].run(seed, [index]):
+        assert not one.faults, str(one)
