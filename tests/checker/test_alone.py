@@ -112,6 +112,7 @@ def test_thresholds_of_a_goldstein_claim(judge: Any) -> None:
 UNREADABLE: dict[str, dict[str, Any]] = {
     "schema": {"schema": "goldstein"},
     "version": {"version": 3},
+    "version, no number": {"version": True},
     "a field more": {"note": "1"},
     "claim's fields": {"claim__note": "1"},
     "kind": {"claim__kind": "kkt"},

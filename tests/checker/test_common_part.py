@@ -13,7 +13,7 @@ from tests.limits import limiting_gradients
 
 from goldstein.certificates import NearCertificate
 from goldstein.checker import sides
-from goldstein.checker.enclosed import point
+from goldstein.checker.enclosed import point as enclosed
 from goldstein.checker.enclosed.point import EnclosedPoint
 from goldstein.errors import NotCertifiableError
 from goldstein.models import margin_svm
@@ -111,7 +111,7 @@ def test_signs_of_all_products_are_exact(seed: int, scale: float) -> None:
         [int(np.sign(sum(Fraction(a) * Fraction(b) for a, b in zip(x, y)))) for y in right.tolist()]
         for x in left.tolist()
     ]
-    assert point.signs_of_products(left, right).tolist() == expected
+    assert enclosed.signs_of_products(left, right).tolist() == expected
 
 
 @pytest.mark.parametrize("thin", [False, True])
@@ -122,7 +122,7 @@ def test_many_variables_are_enclosed_block_by_block(
     ways = np.random.default_rng(0).standard_normal((7, model.dim))
     point = EnclosedPoint(model.program(), pivot)
     whole = point.limits(ways)
-    monkeypatch.setattr(point, "BLOCK", 7 * 13)
+    monkeypatch.setattr(enclosed, "BLOCK", 7 * 13)
     blocks = point.limits(ways)
     general = [point.limits(v[None]) for v in ways]
     mids, rads = (np.vstack([getattr(one, end) for one in general]) for end in ("mid", "rad"))

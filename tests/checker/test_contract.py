@@ -63,7 +63,7 @@ def test_small_claims_without_constraints_need_no_other_part() -> None:
         "sides.py": {"enclosed.point"},
         "sampled.py": {
             "blackbox.beside", "blackbox.perturbed", "blackbox.qualification", "constrained",
-            "constrained.box", "constrained.limits", "enclosed.written",
+            "constrained.limits", "enclosed.written",
         },
     }  # fmt: skip
     parts = {f"goldstein.checker.{part}" for part in CEILINGS if part}

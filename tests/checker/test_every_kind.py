@@ -551,3 +551,28 @@ def test_what_is_used_twice_is_named_once(tmp_path: Path, capsys: Any) -> None:
         path.write_text(json.dumps({**HEAD, **parts}))
         assert own.main([str(path)]) == 0
         assert words in capsys.readouterr().out
+
+
+def test_a_term_is_looked_at_within_delta_of_x() -> None:
+    """The nearest point of the simplex is 1/2 away, and its gap is 0 there."""
+    far = {**PLUS, "x": ["1/2", "0"], "term": {"name": "simplex", "total": "1"}}
+    far["evidence"] = {"points": [["1/2", "0"]], "weights": ["1"], "subgradient": ["0", "0"]}
+    claims = [{"kind": "plus", "eps": "9", "delta": delta} for delta in ("1/4", "1/2")]
+    assert [code for code, _ in verdicts([{**far, "claim": c} for c in claims])] == [1, 0]
+
+
+def test_a_sharpness_is_of_places_in_its_own_row() -> None:
+    nodes = [X, {"op": "piecewise", "of": [0], **ABS},
+             {"op": "affine", "of": [1], "columns": 1, "width": 2, "at": [[0, 1]]}]  # fmt: skip
+    held = [flat(1), {**flat(1), "row": 1, "place": 1}]
+    sharp = [{**SHARP[0], "row": 1, "one": place, "other": 1} for place in (1, 0)]
+    found = [minimum(nodes, ["0", "0"], "1", supports=held, sharp=[part]) for part in sharp]
+    codes = verdicts(found)
+    assert [code for code, _ in codes] == [0, 2], codes
+
+
+def test_the_example_of_a_tree_is_true() -> None:
+    """It stands in the page about the format."""
+    page = (Path(__file__).parents[2] / "docs" / "proof_files.md").read_text()
+    tree = page.split('\n    {"schema": "goldstein-proof"')[2].partition("\n\n")[0]
+    assert verdicts([json.loads('{"schema": "goldstein-proof"' + tree)])[0][0] == 0

@@ -28,7 +28,7 @@ from goldstein.checker.blackbox.perturbed import SAME
 from goldstein.checker.blackbox.qualification import check_qualification
 from goldstein.checker.constrained import limits
 from goldstein.checker.constrained.limits import Box, Component, best_normal
-from goldstein.checker.enclosed.part import Written
+from goldstein.checker.enclosed.written import Written
 from goldstein.checker.fenchel import Record, term_share
 from goldstein.checker.function import OBJECTIVE, Asked, BlackBox, Layout, is_vector, shown
 from goldstein.checker.rationals import squared_distance

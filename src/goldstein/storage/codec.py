@@ -239,7 +239,7 @@ _OWN = {
     "kkt": ("kkt", "KKTCertificate"),
     "minimum": ("minimum", "MinimumCertificate"),
     "refutation": ("minimum", "Refutation"),
-    "plus": ("plus", "PlusCertificate"),
+    "plus": ("goldstein", "PlusCertificate"),
     "near-kkt": ("near", "NearKKTCertificate"),
     "values": ("values", "ValuesCertificate"),
     "values-kkt": ("values", "ValuesKKTCertificate"),

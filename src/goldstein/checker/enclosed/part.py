@@ -1,7 +1,4 @@
-"""A part of a program: what some entries of a node depend on, and nothing else, exactly.
-
-Functions written in the language of the checker, asked like black boxes.
-"""
+"""A part of a program: what some entries of a node depend on, and nothing else, exactly."""
 
 from __future__ import annotations
 
@@ -12,15 +9,11 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from goldstein.checker.arrays import Indices, Vector
-from goldstein.checker.enclosed.arrays import Enclosure, row_products
-from goldstein.checker.errors import KinkError, NotCertifiableError
+from goldstein.checker.arrays import Indices
+from goldstein.checker.enclosed.arrays import row_products
 from goldstein.checker.exact import Exact
-from goldstein.checker.function import Asked
 from goldstein.checker.nodes import Add, Affine, Max, Node, Norm2, Order, Product, Rowwise, Series
-from goldstein.checker.rationals import nearest_float
-from goldstein.checker.rounding import norm_upper
-from goldstein.checker.sides import Program, Side, point_at
+from goldstein.checker.sides import Program
 
 #: With fewer terms than this, on average, sums of Python's integers are as fast.
 LONG = 64
@@ -161,29 +154,4 @@ def _some(vector: Any, places: Indices) -> Any:
     return vector[places] if isinstance(vector, np.ndarray) else [vector[k] for k in places]
 
 
-class Written(Asked):
-    """A function written in the language of the checker: its gradients are enclosed.
-
-    Attributes
-    ----------
-    error : float
-        How far the midpoints that were returned are from the truth, at most.
-    """
-
-    def __init__(self, program: Program) -> None:
-        self.program, self.coarse, self.has_value, self.error = program, "", False, 0.0
-
-    def value(self, x: Vector) -> float:
-        low, high = point_at(self.program, x).between()
-        return nearest_float((low + high) / 2)
-
-    def gradient(self, y: Vector) -> Vector:
-        try:
-            g = Side(point_at(self.program, y), None).gradient()
-        except NotCertifiableError as failure:
-            raise KinkError(str(failure), y) from None
-        if isinstance(g, Exact):
-            g = Enclosure.of(g.fractions)
-        self.error = max(self.error, norm_upper(g.rad))
-        answer: Vector = g.mid
-        return answer
+__all__ = ["Part", "cut"]

@@ -199,7 +199,7 @@ def _name() -> str:
 def _sources() -> list[Path]:
     """Return all files that are compiled, or say how."""
     solvers = Path(goldstein.solvers.__file__).parent
-    others = {"__init__.py", "solver.py"}
+    others = {"__init__.py", "binding.py", "solver.py"}
     own = [path for path in solvers.glob("compiled/*.py") if path.name not in others]
     own += solvers.glob("logic/*.py")
     shared = [solvers / "tuning.py", solvers / "ball_state.py", Path(streams.__file__)]
