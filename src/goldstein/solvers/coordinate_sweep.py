@@ -5,7 +5,7 @@ regularised leader; Ahn and Cutkosky 2024), that chooses its next step within th
 gradient is taken at a random point of the step. D shrinks by a constant factor: in the end every
 coordinate is far closer to its kinks than delta / sqrt(d), and few gradients prove that. No values
 are needed. Here is the memory of the search and its arithmetic; its decisions are in
-`logic.sweeps`.
+`logic.portfolio`.
 
 The proof after a sweep, where every variable has a kink of its own: an l1 norm, say.
 
