@@ -20,14 +20,7 @@ from scipy import sparse
 from goldstein.checker.rationals import sqrt_upper
 from goldstein.checker.rounding import gamma
 from goldstein.errors import InputError, NotCertifiableError
-from goldstein.numerics.exact import (
-    exact_rank,
-    product_up,
-    quotient_down,
-    quotient_up,
-    root_sum_squares_up,
-    sum_up,
-)
+from goldstein.numerics import exact
 from goldstein.numerics.spectral import singular_bounds, spectral_norm_upper
 
 
@@ -138,7 +131,7 @@ def smooth_sum(triple: OuterLipschitz, beta: float) -> OuterLipschitz:
     OuterLipschitz(pivot_radius=0.1, reach=0.1, modulus=1.0)
     """
     beta = nonnegative(beta, "beta")
-    return OuterLipschitz(triple.pivot_radius, triple.reach, sum_up([triple.modulus, beta]))
+    return OuterLipschitz(triple.pivot_radius, triple.reach, exact.sum_up([triple.modulus, beta]))
 
 
 def separable_sum(triples: Sequence[OuterLipschitz]) -> OuterLipschitz:
@@ -156,7 +149,7 @@ def separable_sum(triples: Sequence[OuterLipschitz]) -> OuterLipschitz:
     """
     parts = some_triples(triples)
     return OuterLipschitz(
-        root_sum_squares_up(part.pivot_radius for part in parts),
+        exact.root_sum_squares_up(part.pivot_radius for part in parts),
         min(part.reach for part in parts),
         max(part.modulus for part in parts),
     )
@@ -180,7 +173,7 @@ def shared_pivot_sum(triples: Sequence[OuterLipschitz]) -> OuterLipschitz:
     return OuterLipschitz(
         min(part.pivot_radius for part in parts),
         min(part.reach for part in parts),
-        sum_up(part.modulus for part in parts),
+        exact.sum_up(part.modulus for part in parts),
     )
 
 
@@ -247,7 +240,7 @@ def partially_separable_sum(
         )
     squares = sum((Fraction(part.pivot_radius) ** 2 for part in parts), Fraction(0))
     radius = sqrt_upper(squares - (len(parts) - 1) * Fraction(move) ** 2)
-    modulus = sum_up(part.modulus for part in parts)
+    modulus = exact.sum_up(part.modulus for part in parts)
     if blocks is not None:
         if len(blocks) != len(parts):
             raise InputError(
@@ -261,7 +254,7 @@ def arrow_modulus(blocks: Sequence[ArrowBlock]) -> float:
     """Return the norm of the arrow matrix of the block errors, rounded up."""
     size = len(blocks) + 1
     arrow = np.zeros((size, size))
-    arrow[0, 0] = sum_up(block.shared_shared for block in blocks)
+    arrow[0, 0] = exact.sum_up(block.shared_shared for block in blocks)
     for index, block in enumerate(blocks, start=1):
         arrow[0, index] = block.shared_own
         arrow[index, 0] = block.own_shared
@@ -291,9 +284,9 @@ def linear_composition(triple: OuterLipschitz, A: Any) -> OuterLipschitz:
     require_onto(A)
     bounds = singular_bounds(A)
     return OuterLipschitz(
-        quotient_up(triple.pivot_radius, bounds.smallest),
-        quotient_down(triple.reach, bounds.largest),
-        product_up(triple.modulus, bounds.largest, bounds.largest),
+        exact.quotient_up(triple.pivot_radius, bounds.smallest),
+        exact.quotient_down(triple.reach, bounds.largest),
+        exact.product_up(triple.modulus, bounds.largest, bounds.largest),
     )
 
 
@@ -308,7 +301,7 @@ def require_onto(A: Any) -> None:
     rows, columns = A.shape if hasattr(A, "shape") else np.shape(A)
     if singular_bounds(A).smallest > 0.0 and rows <= columns:
         return
-    rank = min(rows, columns) if rows > columns else exact_rank(A)
+    rank = min(rows, columns) if rows > columns else exact.exact_rank(A)
     if rows > columns or rank < rows:
         known = f"at most {rank}" if rows > columns else f"{rank}"
         raise NotCertifiableError(
@@ -346,7 +339,9 @@ def rescale(
     return OuterLipschitz(
         triple.pivot_radius,
         triple.reach,
-        sum_up([product_up(beta, inner, inner), product_up(triple.modulus, outer)]),
+        exact.sum_up(
+            [exact.product_up(beta, inner, inner), exact.product_up(triple.modulus, outer)]
+        ),
     )
 
 
@@ -388,8 +383,8 @@ def near_from_goldstein(
             f"radius is {radius}, but the triple reaches only {triple.reach}; certify Goldstein "
             "stationarity at a radius of at most the reach."
         )
-    moved = product_up(triple.modulus, sum_up([triple.pivot_radius, radius]))
-    return sum_up([nonnegative(eps, "eps"), moved]), triple.pivot_radius
+    moved = exact.product_up(triple.modulus, exact.sum_up([triple.pivot_radius, radius]))
+    return exact.sum_up([nonnegative(eps, "eps"), moved]), triple.pivot_radius
 
 
 def nearest_kink(

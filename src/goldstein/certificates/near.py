@@ -25,22 +25,13 @@ from numpy.typing import NDArray
 from goldstein.certificates.export import export_proof, texts, written_nodes
 from goldstein.certificates.kkt import listed
 from goldstein.certificates.verifying import WithMultipliers, derived, unfitting
-from goldstein.checker import near
+from goldstein.checker import near, rationals
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.qualification import Hull
 from goldstein.checker.constrained.limits import DEGENERATE
 from goldstein.checker.constrained.near import ExactProblem, exact_problem
 from goldstein.checker.function import taken_apart
 from goldstein.checker.near import bound, combined_upper, farthest, unusable
-from goldstein.checker.rationals import (
-    exact_dot,
-    fraction_upper,
-    nearest_float,
-    sqrt_upper,
-    squared_distance,
-    squared_norm,
-    to_fractions,
-)
 from goldstein.checker.sides import Limits, Pause, Program, point_at
 from goldstein.checker.verification import Label, Verification
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, NotCertifiableError
@@ -84,7 +75,7 @@ def separating(
 
 
 def _near(row: Row) -> Vector:
-    return np.array([nearest_float(a) for a in row])
+    return np.array([rationals.nearest_float(a) for a in row])
 
 
 def _tangent(v: Vector, rows: Sequence[Row], hull: Hull) -> list[Fraction]:
@@ -96,10 +87,10 @@ def _tangent(v: Vector, rows: Sequence[Row], hull: Hull) -> list[Fraction]:
     still[hull.used[hull.signs * v[hull.used] <= 1e-9]] = True
     basis: list[list[Fraction]] = []
     rest: list[Fraction] = []
-    for row in [*rows, to_fractions(v)]:  # Gram and Schmidt
+    for row in [*rows, rationals.to_fractions(v)]:  # Gram and Schmidt
         rest = [Fraction(0) if stays else a for a, stays in zip(row, still)]
         for other in basis:
-            share = exact_dot(rest, other) / squared_norm(other)
+            share = rationals.exact_dot(rest, other) / rationals.squared_norm(other)
             rest = [a - share * b for a, b in zip(rest, other)]
         basis += [rest] if any(rest) else []
     return rest
@@ -162,7 +153,7 @@ class AtPivot(Stored, PlottedCertificate):
 
     def __post_init__(self) -> None:
         try:
-            pivot = tuple(to_fractions(self.exact_pivot))
+            pivot = tuple(rationals.to_fractions(self.exact_pivot))
         except (TypeError, ValueError, OverflowError) as failure:
             if isinstance(failure, InputError):
                 raise
@@ -177,7 +168,7 @@ class AtPivot(Stored, PlottedCertificate):
     @cached_property
     def pivot(self) -> Vector:
         """The pivot rounded to float64; the exact one is `exact_pivot`."""
-        return closed(np.array([nearest_float(q) for q in self.exact_pivot]))
+        return closed(np.array([rationals.nearest_float(q) for q in self.exact_pivot]))
 
 
 @record
@@ -277,7 +268,7 @@ class NearCertificate(PivotClaim):
         """
         point, shares = real_numbers("x", x), real_numbers("weights", weights)
         vectors = np.atleast_2d(real_numbers("directions", directions))
-        exact = tuple(to_fractions(np.atleast_1d(np.asarray(pivot, dtype=object))))
+        exact = tuple(rationals.to_fractions(np.atleast_1d(np.asarray(pivot, dtype=object))))
         if vectors.shape != (shares.size, point.size) or len(exact) != point.size:
             raise InputError(
                 f"x and pivot must have the same length d, directions shape (k, d) and weights "
@@ -312,11 +303,11 @@ class NearCertificate(PivotClaim):
         if exact is not None:
             rows = zip(mid.tolist(), exact, strict=True)
             gaps = (max(abs(Fraction(f) - g) for f, g in zip(row, limit)) for row, limit in rows)
-            errors = np.array([fraction_upper(gap) for gap in gaps])
+            errors = np.array([rationals.fraction_upper(gap) for gap in gaps])
         return cls(
             x=x,
             exact_pivot=pivot,
-            delta=sqrt_upper(farthest(pivot, x, box)),
+            delta=rationals.sqrt_upper(farthest(pivot, x, box)),
             eps=bound(limits, weights, CHANGE_OF_MACHINE),
             directions=directions,
             weights=weights,
@@ -356,7 +347,9 @@ class NearCertificate(PivotClaim):
         used = np.flatnonzero(weights > 0)
         if used.size == self.weights.size:
             return self
-        eps = combined_upper(weights[used], [to_fractions(row) for row in self.gradients[used]])
+        eps = combined_upper(
+            weights[used], [rationals.to_fractions(row) for row in self.gradients[used]]
+        )
         if self.errors.any():
             # A check bounds the errors by their norms, and another machine may round differently.
             error = CHANGE_OF_MACHINE * float(self.errors.max()) * math.sqrt(self.x.size)
@@ -575,7 +568,7 @@ def prove_near_kkt(
         "constraint_index": np.array([i for i, _, _ in rows], dtype=np.int64),
         "constraint_weights": np.array([w for _, _, w in rows]),
         "normal": normal, "multipliers": multipliers,
-        "delta": sqrt_upper(squared_distance(tuple(pivot), x)),
+        "delta": rationals.sqrt_upper(rationals.squared_distance(tuple(pivot), x)),
     }  # fmt: skip
     used = weights > 0
     limits = point_at(program, pivot, int(used.sum())).limits(directions[used])

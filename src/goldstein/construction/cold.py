@@ -25,15 +25,8 @@ from goldstein.checker.constrained.limits import as_box
 from goldstein.checker.rounding import distance_upper, norms_upper
 from goldstein.construction.goldstein_claim import FINE, UNSEEN, Construction
 from goldstein.errors import InputError, KinkError, OutOfCalls, UnresolvedError
+from goldstein.numerics import streams
 from goldstein.numerics.hull import Hull, min_norm_weights
-from goldstein.numerics.streams import (
-    inner_radius,
-    narrow,
-    smallest_delta,
-    stream,
-    tilt,
-    uniform_in_ball,
-)
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.diagnose import STRICTLY, required_resolution
 from goldstein.solvers import Request
@@ -97,17 +90,17 @@ def look_at_far_ends(
     oracle: CountedOracle, x: Vector, radius: float, eps: float, seed: int, found: Enrichment
 ) -> None:
     """Add gradients to `found` until the bound is eps or hardly improves, and look for descent."""
-    rng = stream(seed, len(found.points), "far ends")
+    rng = streams.stream(seed, len(found.points), "far ends")
     hull = Hull(x.size, 8)
-    inner = inner_radius(x, radius)
-    y, previous = uniform_in_ball(rng, x, NEAR * radius), math.inf
+    inner = streams.inner_radius(x, radius)
+    y, previous = streams.uniform_in_ball(rng, x, NEAR * radius), math.inf
     try:
         for _ in range(MOST):
             try:
                 g = oracle.gradient(y)
             except KinkError:
                 found.kinks += 1
-                y = uniform_in_ball(rng, x, NEAR * radius)
+                y = streams.uniform_in_ball(rng, x, NEAR * radius)
                 continue
             found.points.append(y)
             found.gradients.append(g)
@@ -119,10 +112,10 @@ def look_at_far_ends(
             if norm <= eps or (gain < GAIN * previous and norm - MORE * gain > eps):
                 break
             previous = norm
-            ratio = narrow(norm / steepest, x.size)
+            ratio = streams.narrow(norm / steepest, x.size)
             reach = inner * (1.0 - ratio * rng.random() / 8.0)
             offset = _next_offset(np.array(found.points) - x, np.array(found.gradients), m, reach)
-            y = x + (1.0 - ratio / 8.0) * offset + reach * ratio / 8.0 * tilt(rng, m, norm)
+            y = x + (1.0 - ratio / 8.0) * offset + reach * ratio / 8.0 * streams.tilt(rng, m, norm)
         if norm <= eps:
             _keep_few(found, eps)
         elif len(found.points) > 1 and oracle.has_value:
@@ -273,7 +266,7 @@ class Cold:
             if left >= MANY_CALLS:
                 raise UnresolvedError(STRICTLY * delta) from None
         except UnresolvedError as unresolved:
-            if self._refused is not None or delta / SMALLER < smallest_delta(self.x):
+            if self._refused is not None or delta / SMALLER < streams.smallest_delta(self.x):
                 raise self._refused or unresolved from None
             # What is proved of a smaller ball is true of this one, and f may be smooth there.
             self._target, self._refused = replace(self._target, delta=delta / SMALLER), unresolved

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import lsq_linear
 
 from goldstein.certificates.minimum import MinimumCertificate, Refutation
-from goldstein.checker import nodes
+from goldstein.checker import nodes, rationals
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.near import ExactProblem
 from goldstein.checker.minimum.curvature import RULES, Curvature, Pass, Region
@@ -33,13 +33,6 @@ from goldstein.checker.minimum.minimum import (
 )
 from goldstein.checker.minimum.spans import Span
 from goldstein.checker.minimum.supports import Sharp, Support, held, sharpened, slope_of_lines
-from goldstein.checker.rationals import (
-    fraction_upper,
-    nearest_float,
-    sqrt_upper,
-    squared_distance,
-    to_fractions,
-)
 from goldstein.checker.sides import Program, point_at
 from goldstein.errors import GoldsteinError, NotCertifiableError
 
@@ -194,7 +187,7 @@ def _tidy(program: Program, chosen: list[Support], values: Vector) -> list[Fract
         elif isinstance(program.nodes[k], nodes.Norm2):
             square = sum((v**2 for v in own), Fraction(0))
             if square > 1:
-                size = Fraction(math.nextafter(sqrt_upper(square), math.inf))
+                size = Fraction(math.nextafter(rationals.sqrt_upper(square), math.inf))
                 own = [v / size for v in own]
         for j, v in zip(places, own):
             exact[j] = v
@@ -236,7 +229,7 @@ def sharpness(program: Program, supports: list[Support], factor: float) -> list[
             pairs = [(g.place, share * part * g.s) for g in rest if g.s * part > 0]
             found += [Sharp(k, row, first.place, place, sigma) for place, sigma in pairs]
         else:
-            room = 1 - Fraction(sqrt_upper(sum((g.s**2 for g in own), Fraction(0))))
+            room = 1 - Fraction(rationals.sqrt_upper(sum((g.s**2 for g in own), Fraction(0))))
             found += [Sharp(k, row, row, row, share * room)] * (room > 0)
     return found
 
@@ -272,7 +265,7 @@ class MinimumSearch:
         self, program: Program, y: Any, deadline: float = math.inf,
         problem: ExactProblem | None = None,
     ) -> None:  # fmt: skip
-        self.program, self.y, self.deadline = program, to_fractions(y), deadline
+        self.program, self.y, self.deadline = program, rationals.to_fractions(y), deadline
         self.limits, self.box = None, None if problem is None else problem.box
         if problem is not None:
             self.limits = penalised(program, problem, self.y)
@@ -411,7 +404,7 @@ def with_gap(
 
 def penalised(program: Program, problem: ExactProblem, y: Any) -> Feasible:
     """Penalise what is at its limit at y, with weights large enough for its multipliers."""
-    box, system, at = problem.box, problem.system, np.array([nearest_float(q) for q in y])
+    box, system, at = problem.box, problem.system, np.array([rationals.nearest_float(q) for q in y])
     runs = [Pass(part, Region(y, 0.0)) for part in (program, *problem.parts)]
     steep, *slopes = (float(np.linalg.norm(run.slopes[-1].size)) for run in runs)
     sizes = np.append(slopes, np.ones(at.size))
@@ -443,16 +436,16 @@ def _stated(
     x: Vector, search: MinimumSearch, found: Found, scope: str, convex: float | None
 ) -> MinimumCertificate | None:
     shown, y, limits, fields = found.shown, search.y, search.limits, dict[str, Any]()
-    delta = sqrt_upper(squared_distance(y, x))
+    delta = rationals.sqrt_upper(rationals.squared_distance(y, x))
     rest = rise(search.program, y, x)
     blur, wide, most = _rounding(search.program, y, x, found)
     if blur or wide or most:
         more = 1 + Fraction(2.0**-30)
-        eps = fraction_upper(more * Fraction(shown.eps) + Fraction(blur))
+        eps = rationals.fraction_upper(more * Fraction(shown.eps) + Fraction(blur))
         loss = shown.loss * more
         shown, rest = shown._replace(eps=eps, loss=loss + Fraction(wide)), rest + Fraction(most)
     assert shown.gap is not None
-    gap = fraction_upper(max(shown.gap + rest, Fraction(0)))
+    gap = rationals.fraction_upper(max(shown.gap + rest, Fraction(0)))
     strict = shown.within < shown.reach
     unique = strict and bool(convex)
     if limits is not None:
@@ -461,15 +454,15 @@ def _stated(
         m, forces = len(limits.problem.parts), limits.multipliers(found.supports)
         fields = {
             "penalties": limits.weights, "multipliers": forces[:m], "normal": forces[m:],
-            "violation": fraction_upper(limits.violation(x.tolist())),
+            "violation": rationals.fraction_upper(limits.violation(x.tolist())),
         }  # fmt: skip
     radius = math.inf
     if scope == "ball":
-        radius = nearest_float(Fraction(shown.reach) - Fraction(delta))
+        radius = rationals.nearest_float(Fraction(shown.reach) - Fraction(delta))
         radius = math.nextafter(radius, 0.0) if delta else radius
         if radius <= 0:
             return None
-    within = fraction_upper(Fraction(shown.within) + Fraction(delta)) if strict else None
+    within = rationals.fraction_upper(Fraction(shown.within) + Fraction(delta)) if strict else None
     if within is not None and within >= radius:  # the lowest points may be outside this ball
         strict, unique, within = False, False, None
     return MinimumCertificate(
@@ -515,7 +508,7 @@ def refuted(
 
     With bounds or constraints, that of f with penalties proposes it; the point must be feasible.
     """
-    y, plain, limits = to_fractions(pivot), program, None
+    y, plain, limits = rationals.to_fractions(pivot), program, None
     if problem is not None:
         limits = penalised(program, problem, y)
         program = limits.program
@@ -526,19 +519,19 @@ def refuted(
     slope, h = min(slopes, key=lambda pair: pair[0], default=(Fraction(0), x))
     if not (slope < -Fraction(eps) * 2 and slope < 0):
         return None
-    delta = sqrt_upper(squared_distance(y, x))
+    delta = rationals.sqrt_upper(rationals.squared_distance(y, x))
     here = point_at(plain, x).between()[0]
-    base = np.array([nearest_float(q) for q in y])
+    base = np.array([rationals.nearest_float(q) for q in y])
     points = [base + 4.0**-k * h for k in range(-1, 30)]
     if limits is not None:
         points = [limits.problem.box.clip(point) for point in points]
         points = [point for point in points if not limits.violation(point.tolist())]
     falls = [(here - point_at(plain, point).between()[1], point) for point in points]
     fall, lowest = max(falls, key=lambda pair: pair[0], default=(Fraction(0), x))
-    least = -fraction_upper(-fall)
+    least = -rationals.fraction_upper(-fall)
     if not least > 0:
         return None
     return Refutation(
         x=x, point=lowest, direction=h, fall=least, exact_pivot=tuple(y), delta=delta,
-        slope=fraction_upper(slope) if limits is None else None,
+        slope=rationals.fraction_upper(slope) if limits is None else None,
     )  # fmt: skip

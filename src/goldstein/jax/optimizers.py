@@ -11,12 +11,7 @@ import jax.numpy as jnp
 import optax
 
 from goldstein.errors import InputError, InputTypeError
-from goldstein.solvers.stochastic_schedules import (
-    FORESIGHT,
-    PRACTICAL_BETAS,
-    regret_constant,
-    window_of,
-)
+from goldstein.solvers import stochastic_schedules
 
 
 class O2NCState(NamedTuple):
@@ -219,13 +214,13 @@ class AdamO2NCState(NamedTuple):
 
 def adam_o2nc(
     learning_rate: float | Callable[[Any], Any] = 1e-3,
-    b1: float = PRACTICAL_BETAS[0],
-    b2: float | None = PRACTICAL_BETAS[1],
+    b1: float = stochastic_schedules.PRACTICAL_BETAS[0],
+    b2: float | None = stochastic_schedules.PRACTICAL_BETAS[1],
     *,
     weight_decay: float = 0.0,
     seed: int = 0,
     kappa: float = 1.0,
-    foresight: float = FORESIGHT,
+    foresight: float = stochastic_schedules.FORESIGHT,
 ) -> optax.GradientTransformationExtraArgs:
     """Return clipped Adam with the O2NC query points as an optax optimizer.
 
@@ -262,8 +257,8 @@ def adam_o2nc(
     True
     """
     if _is_known(b1, b2, kappa, foresight):
-        window_of(float(b1))  # refuses what is no weight
-        regret_constant(float(kappa), float(foresight))
+        stochastic_schedules.window_of(float(b1))  # refuses what is no weight
+        stochastic_schedules.regret_constant(float(kappa), float(foresight))
         if b2 is not None and not b1**2 * (1.0 - 1e-6) <= b2 < 1.0:
             raise InputError(
                 f"b1 = {b1}, b2 = {b2}: b2 must be at least b1 ** 2 and less than 1, or the bound "

@@ -27,19 +27,9 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.sparse.csgraph import connected_components
 
+from goldstein.checker import rationals
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.enclosed.arrays import flint
-from goldstein.checker.rationals import (
-    RationalVector,
-    common_denominator,
-    exact_dot,
-    exact_floats,
-    fraction_upper,
-    sqrt_upper,
-    squared_distance,
-    to_fraction,
-    to_fractions,
-)
 from goldstein.errors import InputError, InputTypeError
 
 
@@ -103,11 +93,11 @@ def independent_rows(M: Any) -> list[int]:
     >>> independent_rows([[1.0, 0.0], [2.0, 0.0], [1.0, 1.0]])
     [0, 2]
     """
-    return _independent([common_denominator(row)[0] for row in _dense_rows(M)])
+    return _independent([rationals.common_denominator(row)[0] for row in _dense_rows(M)])
 
 
 def project_exact(
-    M: Any, t: Any, base: RationalVector, pause: Pause | None = None
+    M: Any, t: Any, base: rationals.RationalVector, pause: Pause | None = None
 ) -> list[Fraction] | None:
     """Return the point of `{th : M th = t}` nearest to `base`, exactly.
 
@@ -136,14 +126,14 @@ def project_exact(
     True
     """
     rows = _dense_rows(M)
-    levels = to_fractions([t] * len(rows) if np.ndim(t) == 0 else t)
+    levels = rationals.to_fractions([t] * len(rows) if np.ndim(t) == 0 else t)
     same_length(len(levels), len(rows))
-    point = to_fractions(base)
+    point = rationals.to_fractions(base)
 
     equations: list[tuple[dict[int, int], Fraction]] = []
     for row, level in zip(rows, levels, strict=True):
         same_length(len(row), len(point))
-        entries, denominator = common_denominator(row)
+        entries, denominator = rationals.common_denominator(row)
         support = {column: entry for column, entry in enumerate(entries) if entry}
         if support:
             equations.append((support, level * denominator))
@@ -174,7 +164,7 @@ def _project_group(
 ) -> list[Fraction] | None:
     chosen = _independent(rows, pause)
     picked = [rows[index] for index in chosen]
-    tops, bottom = common_denominator(base)
+    tops, bottom = rationals.common_denominator(base)
     residual = [
         levels[index] - Fraction(integer_dot(rows[index], tops), bottom) for index in chosen
     ]
@@ -183,14 +173,14 @@ def _project_group(
         moves = _solve(picked, residual, pause)
         return [start + move for start, move in zip(base, moves, strict=True)]
     multipliers = _solve(picked, residual, pause, gram=True)
-    moved, scale = common_denominator(multipliers)
+    moved, scale = rationals.common_denominator(multipliers)
     # One fraction per coordinate: reducing long ones is what takes the time.
     point = []
     for top, column in zip(tops, zip(*picked, strict=True), strict=True):
         pause(0.0)
         step = bottom * integer_dot(moved, column)
         point.append(Fraction(top * scale + step, bottom * scale))
-    tops, bottom = common_denominator(point)
+    tops, bottom = rationals.common_denominator(point)
     dependent = set(range(len(rows))).difference(chosen)
     # A dependent equation is a consequence of the chosen ones, or contradicts them.
     if any(Fraction(integer_dot(rows[i], tops), bottom) != levels[i] for i in dependent):
@@ -264,7 +254,7 @@ def _solve(
     """Solve `R w = right`, or `(R R^T) w = right`, for independent integer rows R."""
     if not rows:
         return []
-    tops, bottom = common_denominator(right)
+    tops, bottom = rationals.common_denominator(right)
     module = flint()
     if module is not None and len(rows) >= _FLINT_MIN_ROWS:
         pause((1.0 + gram) * _FLINT_SECONDS * len(rows) ** 3)
@@ -286,7 +276,7 @@ def _solve_by_elimination(
     work = _eliminated([[*row, top] for row, top in zip(matrix, right, strict=True)], pause)
     for _, lead, row in reversed(work):
         pause(0.0)
-        known = exact_dot(row[:-1], solved)
+        known = rationals.exact_dot(row[:-1], solved)
         solved[lead] = (row[-1] - known) / row[lead]
     return solved
 
@@ -301,7 +291,7 @@ CANDIDATES = 4
 def point_on(
     rows: Matrix,
     levels: Sequence[Fraction],
-    base: RationalVector,
+    base: rationals.RationalVector,
     reach: float,
     *,
     exact_rows: Sequence[Sequence[Any]] | None = None,
@@ -336,20 +326,23 @@ def point_on(
     Fraction(1, 1)
     """
     matrix: Any = rows if exact_rows is None else exact_rows
-    point = to_fractions(base)
+    point = rationals.to_fractions(base)
     if not len(rows):
         return point
     columns = _independent_columns(rows)
     if columns is not None:
         others = np.setdiff1d(np.arange(len(point)), columns)
         rest = [
-            level - exact_dot(_taken(row, others), _taken(base, others))
+            level - rationals.exact_dot(_taken(row, others), _taken(base, others))
             for row, level in zip(matrix, levels, strict=True)
         ]
         here = _taken(base, columns)
         part = rows[:, columns] if exact_rows is None else [_taken(r, columns) for r in matrix]
         moved = project_exact(part, rest, here, pause)
-        if moved is not None and sqrt_upper(squared_distance(moved, here)) <= reach:
+        if (
+            moved is not None
+            and rationals.sqrt_upper(rationals.squared_distance(moved, here)) <= reach
+        ):
             for column, entry in zip(columns.tolist(), moved, strict=True):
                 point[column] = entry
             return point
@@ -398,12 +391,12 @@ def exact_number(value: Any, what: str, *, truth: bool = False) -> Fraction:
         value = array[()]
     if isinstance(value, bool | np.bool_) and not truth:
         raise InputTypeError(f"{what} must be a real number, got the truth value {value}.")
-    return to_fraction(value, what)
+    return rationals.to_fraction(value, what)
 
 
 def exact_float(value: Any, what: str) -> float:
     """Return one finite real number as a float, exactly, or refuse it."""
-    return float(exact_floats(exact_number(value, what), what))
+    return float(rationals.exact_floats(exact_number(value, what), what))
 
 
 def positive(name: str, value: Any) -> Fraction:
@@ -416,12 +409,12 @@ def positive(name: str, value: Any) -> Fraction:
 
 def fraction_lower(value: Fraction) -> float:
     """Return the largest float that is not above a rational."""
-    return -fraction_upper(-value)
+    return -rationals.fraction_upper(-value)
 
 
 def sqrt_lower(value: Fraction) -> float:
     """Return a float that is at most the square root of a rational, within a few ulps."""
-    upper = sqrt_upper(value)
+    upper = rationals.sqrt_upper(value)
     return fraction_lower(value / Fraction(upper)) if 0.0 < upper < math.inf else 0.0
 
 
@@ -436,7 +429,7 @@ def sum_up(terms: Iterable[float]) -> float:
     values = list(terms)
     if any(math.isinf(value) for value in values):
         return math.inf
-    return fraction_upper(sum((Fraction(value) for value in values), Fraction(0)))
+    return rationals.fraction_upper(sum((Fraction(value) for value in values), Fraction(0)))
 
 
 def product_up(*factors: float) -> float:
@@ -446,7 +439,7 @@ def product_up(*factors: float) -> float:
         return 0.0
     if any(math.isinf(value) for value in values):
         return math.inf
-    return fraction_upper(math.prod(map(Fraction, values), start=Fraction(1)))
+    return rationals.fraction_upper(math.prod(map(Fraction, values), start=Fraction(1)))
 
 
 def quotient_up(top: float, bottom: float) -> float:
@@ -471,12 +464,12 @@ def _quotient(top: float, bottom: float, *, up: bool) -> float:
     if math.isinf(top):
         return math.inf
     exact = Fraction(top) / Fraction(bottom)
-    return fraction_upper(exact) if up else fraction_lower(exact)
+    return rationals.fraction_upper(exact) if up else fraction_lower(exact)
 
 
 def root_up(value: float) -> float:
     """Return an upper bound of a square root."""
-    return math.inf if math.isinf(value) else sqrt_upper(Fraction(value))
+    return math.inf if math.isinf(value) else rationals.sqrt_upper(Fraction(value))
 
 
 def root_sum_squares_up(terms: Iterable[float]) -> float:
@@ -490,7 +483,7 @@ def root_sum_squares_up(terms: Iterable[float]) -> float:
     values = list(terms)
     if any(math.isinf(value) for value in values):
         return math.inf
-    return sqrt_upper(sum((Fraction(value) ** 2 for value in values), Fraction(0)))
+    return rationals.sqrt_upper(sum((Fraction(value) ** 2 for value in values), Fraction(0)))
 
 
 #: Entries that are added at a time.

@@ -37,16 +37,9 @@ import numpy as np
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.errors import KinkError, OutOfCalls
+from goldstein.numerics import streams
 from goldstein.numerics.element_model import Mask
 from goldstein.numerics.hull import Hull, min_norm_weights
-from goldstein.numerics.streams import (
-    conic_point,
-    inner_radius,
-    narrow,
-    stream,
-    trial_point,
-    uniform_in_ball,
-)
 from goldstein.oracles import CountedOracle
 from goldstein.solvers.base import Evidence, gradient_of
 
@@ -110,7 +103,7 @@ def enrich(
     """
     if max_gradients == 0:
         return
-    rng = stream(seed, len(found.points), "certify")
+    rng = streams.stream(seed, len(found.points), "certify")
     hull = Hull(x.size, max(8, 2 * len(found.points)), min(deadline, oracle.deadline))
     for g in found.gradients:
         hull.add(g)
@@ -121,7 +114,7 @@ def enrich(
     try:
         while asked < max_gradients and (not found.points or time.perf_counter() < deadline):
             if hull.size == 0:
-                y = uniform_in_ball(rng, x, radius)
+                y = streams.uniform_in_ball(rng, x, radius)
             else:
                 m = hull.solve()[1]
                 norm = math.sqrt(m @ m)
@@ -129,12 +122,12 @@ def enrich(
                     return
                 if norm <= 0.9 * milestone:
                     milestone, since = norm, 0
-                ratio = narrow(max(norm / lipschitz, _OPEN), x.size)
+                ratio = streams.narrow(max(norm / lipschitz, _OPEN), x.size)
                 # Values are for the report only: look at the steps 1, 2, 4, 8, ... and at the end.
                 look = asked & (asked - 1) == 0 or since == patience - 1
                 if look and found.descent is None and oracle.has_value:
                     value_at_x = oracle.value(x) if value_at_x is None else value_at_x
-                    fall = value_at_x - oracle.value(trial_point(x, m, norm, radius, ratio))
+                    fall = value_at_x - oracle.value(streams.trial_point(x, m, norm, radius, ratio))
                     # What rounding explains is no fall.
                     least = max(0.25 * radius * norm, ROUNDED * abs(value_at_x))
                     found.saw(fall, least, -m / norm, radius * (1.0 - ratio / 8.0))
@@ -146,7 +139,7 @@ def enrich(
                     y = elsewhere(rng, turn, x, m, norm, radius, ratio, support)
                     turn += 1
                 else:
-                    y = conic_point(rng, x, m, norm, radius, ratio)
+                    y = streams.conic_point(rng, x, m, norm, radius, ratio)
             asked += 1
             since += 1
             try:
@@ -199,12 +192,12 @@ def elsewhere(
         y = support[rng.integers(len(support))]
         return _slid(rng, y, x, m, norm, radius)
     if direction == "anywhere":
-        return uniform_in_ball(rng, x, radius)
+        return streams.uniform_in_ball(rng, x, radius)
     nearer = radius * NEAREST ** rng.random()
     if direction == "nearer":
-        return conic_point(rng, x, m, norm, nearer, ratio)
+        return streams.conic_point(rng, x, m, norm, nearer, ratio)
     y = 2.0 * x - support[rng.integers(len(support))]
-    return _inside(uniform_in_ball(rng, y, 0.1 * nearer), x, radius)
+    return _inside(streams.uniform_in_ball(rng, y, 0.1 * nearer), x, radius)
 
 
 def _slid(
@@ -213,15 +206,15 @@ def _slid(
     """Move y against m, to a random point of what the ball has of that line, and a bit beside."""
     offset, along_m = y - x, -m / norm
     along = float(offset @ along_m)
-    inner = inner_radius(x, radius)
+    inner = streams.inner_radius(x, radius)
     left = math.sqrt(max(0.0, along * along + inner * inner - float(offset @ offset))) - along
     z = y + rng.random() * max(left, 0.0) * along_m
-    return _inside(uniform_in_ball(rng, z, 1e-3 * radius), x, radius)
+    return _inside(streams.uniform_in_ball(rng, z, 1e-3 * radius), x, radius)
 
 
 def _inside(y: Vector, x: Vector, radius: float) -> Vector:
     """Pull a point that has left the ball back into it."""
-    offset, inner = y - x, inner_radius(x, radius)
+    offset, inner = y - x, streams.inner_radius(x, radius)
     distance = math.sqrt(offset @ offset)
     pulled: Vector = y if distance <= inner else x + offset * (inner / distance)
     return pulled
@@ -263,7 +256,7 @@ def firm(
     s.doubts += 1
     if s.doubts & (s.doubts - 1):
         return known
-    rng = stream(seed, s.doubts, "placement")
+    rng = streams.stream(seed, s.doubts, "placement")
     return placed(oracle, known, s.delta, s.eps, rng, note) or known
 
 
@@ -311,7 +304,7 @@ def _asked(
     """Ask so far away in these directions, then in that of -m while m becomes shorter."""
     hull, points, first = Hull(x.size, 8), list[Vector](), len(directions)
     while directions and len(points) < first + x.size + 20:
-        y = uniform_in_ball(rng, x + away * directions.pop(0), 1e-3 * away)
+        y = streams.uniform_in_ball(rng, x + away * directions.pop(0), 1e-3 * away)
         g = gradient_of(oracle, y)
         if g is None:
             continue
