@@ -23,7 +23,7 @@ SENSITIVE := tests/contract/test_one_verdict.py tests/solvers/test_auto.py \
 QUICK := tests/checker tests/certificates tests/contract/test_solvers_x_problems.py
 
 .PHONY: demo test quick lint types layers pytest browser machines test-as format readme overhead bench \
-	clean docs kill fuzz mutation adversary verified wheel-test lowest dist lock sbom
+	clean docs kill fuzz mutation adversary exhaustive verified wheel-test lowest dist lock sbom
 
 demo: $(VENV)/.demo
 	$(BIN)/python examples/demo.py --out demo-run
@@ -126,6 +126,10 @@ verified: $(VENV)/.test
 	$(BIN)/python -m benchmarks.verified
 
 # For a night: a million attacks, each with the verdict it must get.
+# Every check of scikit-learn on the defaults that take minutes.
+exhaustive: $(VENV)/.test
+	$(BIN)/pytest -q -n 2 -m exhaustive tests/sklearn
+
 adversary: $(VENV)/.test
 	$(BIN)/python -m benchmarks.adversary --n 1000000 --jobs 2
 

@@ -569,6 +569,7 @@ def test_a_sharpness_is_of_places_in_its_own_row() -> None:
     found = [minimum(nodes, ["0", "0"], "1", supports=held, sharp=[part]) for part in sharp]
     codes = verdicts(found)
     assert [code for code, _ in codes] == [0, 2], codes
+    assert "another row" in codes[1][1]
 
 
 def test_the_example_of_a_tree_is_true() -> None:

@@ -52,7 +52,15 @@ def test_scikit_learn_is_content_with_the_defaults(make: type) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [QuantileRegressor, RobustRegressor, SparseRegressor])
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "make",
+    [
+        QuantileRegressor,
+        pytest.param(RobustRegressor, marks=pytest.mark.exhaustive),
+        pytest.param(SparseRegressor, marks=pytest.mark.exhaustive),
+    ],
+)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_every_check_of_scikit_learn_passes_on_the_defaults(make: type) -> None:
     estimator_checks.check_estimator(make())

@@ -372,7 +372,10 @@ def _step(
     box, free = problem.box, ~(held | problem.box.fixed)
     for _ in range(10):
         step = np.zeros(y.size)
-        step[free] = np.linalg.lstsq(rows[:, free], -aim, rcond=1e-12)[0]
+        try:
+            step[free] = np.linalg.lstsq(rows[:, free], -aim, rcond=1e-12)[0]
+        except np.linalg.LinAlgError:  # no step follows from such numbers
+            return y
         moved = box.clip(y + step)
         blocked = free & (moved != y + step)
         if not blocked.any():
