@@ -373,7 +373,7 @@ class Result(Reported):
         >>> gradients.get_title()
         'their gradients'
         """
-        return importlib.import_module("goldstein.reporting.plots").plot_result(self, ax)
+        return _reporting("plots").plot_result(self, ax)
 
     def _relative(self) -> str:
         """The numbers of the claim against what they are to be compared with."""

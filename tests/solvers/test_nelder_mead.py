@@ -79,7 +79,7 @@ def test_models_keep_to_their_values_and_begin_again_in_noise(most: int) -> None
         asked.append(x.copy())
         return float((x - 3.0) @ (x - 3.0)) + 0.01 * rng.standard_normal()
 
-    x = follow_models(noisy, np.zeros(2), 0.01, most, never)
+    x, _ = follow_models(noisy, np.zeros(2), 0.01, most, never)
     assert len(asked) <= min(most, MOST_OF_MODELS * 3)
     assert any(np.array_equal(x, y) for y in asked)
     if most >= 60:
@@ -94,7 +94,9 @@ def test_models_end_in_time() -> None:
         asked.append(float(x @ x))
         return asked[-1]
 
-    x = follow_models(value, np.ones(2), 0.0, 100, lambda: len(asked) >= 10)
+    x, fun = follow_models(value, np.ones(2), 0.0, 100, lambda: len(asked) >= 10)
     assert len(asked) == 10
-    assert float(x @ x) == min(asked)
-    assert np.array_equal(follow_models(value, np.ones(2), 0.0, 100, lambda: True), np.ones(2))
+    assert float(x @ x) == fun == min(asked)
+    x, fun = follow_models(value, np.ones(2), 0.0, 100, lambda: True)
+    assert np.array_equal(x, np.ones(2))
+    assert fun == np.inf

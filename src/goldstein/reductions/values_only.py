@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -128,8 +127,9 @@ class ValuesOnly(Reduction):
         with suppress(OutOfCalls):
             self._differences.listen(x)
         self._start = x
-        coarse = self._modelling and self._stencil.noise > COARSE * max(1.0, abs(self._value(x)))
-        return self._modelled(x) if coarse else x
+        noise = self._stencil.noise
+        coarse = self._modelling and noise > COARSE and noise > COARSE * abs(self._value(x))
+        return self._modelled(x)[0] if coarse else x
 
     def stage(self, x: Vector, stage: int) -> Vector | Answer:
         target = replace(
@@ -152,13 +152,12 @@ class ValuesOnly(Reduction):
             return found.x
         if found.certificate is None and self._modelling and not self._stencil.noise:
             # Too few values for a claim: what is left of them may lead lower, from the start.
-            other = self._modelled(self._start)
-            return min(
-                found, replace(found, x=other, fun=self._value(other)), key=attrgetter("fun")
-            )
+            other, fun = self._modelled(self._start)
+            if found.fun is None or fun < found.fun:
+                return replace(found, x=other, fun=fun)
         return found
 
-    def _modelled(self, x: Vector) -> Vector:
+    def _modelled(self, x: Vector) -> tuple[Vector, float]:
         most, late = self.values.limit - self.values.calls, lambda: self.run.late
         value, noise = self._differences.value, self._stencil.noise
         return follow_models(value, x, noise, int((1.0 - KEPT) * most), late)

@@ -236,12 +236,14 @@ def close_in(
 
 def follow_models(
     value: Callable[[Vector], float], x: Vector, noise: float, most: int, late: Callable[[], bool]
-) -> Vector:
-    """Return where quadratic models of at most so many values lead from x: SciPy's COBYQA.
+) -> tuple[Vector, float]:
+    """Return where quadratic models of at most so many values lead from x, and f there.
+
+    The search is SciPy's COBYQA. Where no value is left, x itself is returned, and infinity.
 
     Examples
     --------
-    >>> x = follow_models(lambda z: float(z @ z), np.ones(2), 0.0, 100, lambda: False)
+    >>> x, _ = follow_models(lambda z: float(z @ z), np.ones(2), 0.0, 100, lambda: False)
     >>> bool(np.abs(x).max() < 1e-4)
     True
     """
@@ -252,8 +254,9 @@ def follow_models(
 
     left, radius = min(most, MOST_OF_MODELS * (x.size + 1)), REACH * max(1.0, np.abs(x).max())
     sizes = {"initial_tr_radius": radius, "final_tr_radius": LEAST * radius} if noise else {}
+    fun = np.inf
     while left > 0 and not late():
         options = {**sizes, "maxfev": left}
         found = optimize.minimize(value, x, method="COBYQA", callback=stop, options=options)
-        x, left = found.x, left - found.nfev if noise else 0
-    return x
+        x, fun, left = found.x, found.fun, left - found.nfev if noise else 0
+    return x, float(fun)
