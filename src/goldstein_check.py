@@ -16,26 +16,24 @@ plus       As goldstein, for f + h with a convex term h: a vector v is added, of
            eps - g / delta.
 refutation A point z (inside bounds and constraints) with f(z) <= f(x) - fall.
 minimum    A function below f, strongly convex on a ball around a pivot, or everywhere; or a tree of
-           cases, with such a function for each, and every point is in one of them.
+           cases, with such a function for each, and every point is in one of them. Among feasible
+           points: of f plus penalties, which are 0 there, and not negative elsewhere.
 """
 
 # ruff: noqa: E401, E501, E701, I001 (to be read in one sitting: a tight layout)
 # fmt: off
-import collections, decimal, functools, itertools, json, math, operator, os, re, stat, sys, zlib
+import collections, copy, decimal, functools, itertools, json, math, operator, os, re, stat, sys, zlib
 from fractions import Fraction
 
 MAX_BYTES, MAX_SIZE, MAX_DEGREE = 2**26, 2**22, 32  # of the file; entries of a node; polynomials
 MEMORY, BUDGET = 2**34, 6e11  # bits that are in use at one time; about nanoseconds
 PRECISION = 320  # bits of an enclosure; exp, log and roots are bounded by multiples of 2^-Q
 LONG, Q = 2 * PRECISION, PRECISION + 64  # longer denominators are rounded, where that is allowed
-KINDS = {  # what a node of each kind holds, besides `op` and `of`
-    "variable": {"size"}, "affine": {"columns", "width", "rows", "at", "offset"}, "add": set(),
-    "multiply": set(), "piecewise": {"breakpoints", "pieces"}, "max": {"columns"},
-    "norm2": {"columns"}, "logsumexp": {"columns"}, "log": set(),
-}
+KINKED, SIDE = ("piecewise", "max", "norm2"), "on which side of a kink the point lies"
 class Unreadable(Exception): """The file is not a proof file, or is too much work."""
 class Refused(Exception): """The evidence does not prove the claim."""
 spent, kept = 0.0, 0
+INF, ZERO = math.inf, Fraction(0)
 def hold(bits):  # bounds the memory; vectors give back what they held
     global kept
     kept += bits
@@ -46,82 +44,70 @@ def spend(count, bits=64, other=64):  # bounds the time: products of numbers of 
     need(spent <= BUDGET, "checking it takes too long")
 def need(condition, what):
     if not condition: raise Unreadable(what)
+def refuse(condition, why):
+    if condition: raise Refused(why)
 
 # --- vectors of rationals, or of intervals -------------------------------------------------------
 class Vec:
-    """Numbers in [lo/den, hi/den]; `lo is hi` where all are exact. `soft` ones may be rounded."""
-    __slots__ = ("bits", "den", "exact", "hi", "lo", "room", "soft")
-    def __init__(self, lo, hi, den, soft=False):
-        self.room = 0
-        if soft and den.bit_length() > LONG:
+    """Numbers in [lo/den, hi/den]; `lo is hi` where all are exact. Others are rounded where long."""
+    def __init__(self, lo, hi, den):
+        self.room, long = 0, den.bit_length()
+        if lo is not hi and long > LONG:
             top = max(longest(lo), longest(hi))
-            k = PRECISION + max(0, den.bit_length() - top)
-            spend(5 * len(lo), den.bit_length(), k + top - den.bit_length() + 64)
+            k = PRECISION + max(0, long - top)
+            spend(5 * len(lo), long, k + top - long + 64)
             lo, hi, den = [(a << k) // den for a in lo], [-((-b << k) // den) for b in hi], 1 << k
-        self.lo, self.hi, self.den, self.soft, self.exact = lo, hi, den, soft, lo is hi
+        self.lo, self.hi, self.den, self.exact = lo, hi, den, lo is hi
         self.bits = 1 + (longest(lo) if self.exact else max(longest(lo), longest(hi)))
-        spend(len(lo) + 50)
+        spend(2 * len(lo) + 50, self.bits)
         self.room = (2 - self.exact) * len(lo) * (500 + self.bits) + den.bit_length() + 4000
         hold(self.room)
     def __del__(self):
         global kept
         kept -= self.room
-    def each(self, function, size):
-        """Return `function` of both ends, a list of so many entries."""
-        spend((2 - self.exact) * size, self.bits)
-        lo = function(self.lo)
-        return Vec(lo, lo if self.exact else function(self.hi), self.den, self.soft)
-    def take(self, places): return self.each(lambda ends: [ends[i] for i in places], len(places))
+    def each(self, function, den=1):
+        """Return `function` of both ends, a list, over `den` times the denominator."""
+        lo = function(self.lo, self.hi)
+        return Vec(lo, lo if self.exact else function(self.hi, self.lo), self.den * den)
+    def take(self, places): return self.each(lambda ends, _: [ends[i] for i in places])
     def __mul__(self, other):
         exactly = self.exact and other.exact
         spend((1 if exactly else 10) * len(self.lo), self.bits, other.bits)
         spend(1, self.den.bit_length(), other.den.bit_length())
-        def ends(best):
-            pairs = zip(self.lo, self.hi, other.lo, other.hi, strict=True)
-            return [best(p * r, p * s, q * r, q * s) for p, q, r, s in pairs]
-        lo = list(map(operator.mul, self.lo, other.lo)) if exactly else ends(min)
-        return Vec(lo, lo if exactly else ends(max), self.den * other.den, self.soft or other.soft)
+        sides = [(v.lo,) if exactly else (v.lo, v.hi) for v in (self, other)]
+        ends = [list(map(operator.mul, a, b)) for a, b in itertools.product(*sides)]
+        lo = ends[0] if exactly else list(map(min, *ends))
+        return Vec(lo, lo if exactly else list(map(max, *ends)), self.den * other.den)
     def __add__(self, other):
-        spend(5, self.den.bit_length(), other.den.bit_length())
         den, exactly = math.lcm(self.den, other.den), self.exact and other.exact
         p, q = den // self.den, den // other.den
-        spend((4 - 2 * exactly) * len(self.lo), max(self.bits, other.bits), max(p, q).bit_length())
+        spend(4 * len(self.lo) + 5, max(self.bits, other.bits), max(p, q).bit_length())
         def sums(a, b): return [x * p + y * q for x, y in zip(a, b, strict=True)]
         lo = sums(self.lo, other.lo)
-        return Vec(lo, lo if exactly else sums(self.hi, other.hi), den, self.soft or other.soft)
+        return Vec(lo, lo if exactly else sums(self.hi, other.hi), den)
 def longest(ends): return max(map(int.bit_length, ends), default=0)
+def bits_of(q): return longest(q.as_integer_ratio())
 def exact(numbers):
     den = 1
     for q in numbers:
-        if q.denominator > 1:
-            spend(5, den.bit_length(), q.denominator.bit_length())
-            den = math.lcm(den, q.denominator)
-            need(len(numbers) * den.bit_length() <= MEMORY >> 1, "denominators are too long")
-    for q in numbers:
-        spend(5, den.bit_length(), max(q.numerator.bit_length(), q.denominator.bit_length()))
+        spend(5, den.bit_length(), bits_of(q))
+        den = math.lcm(den, q.denominator)
+        need(len(numbers) * den.bit_length() <= MEMORY >> 1, "denominators are too long")
+    for q in numbers: spend(5, den.bit_length(), bits_of(q))
     top = [q.numerator * (den // q.denominator) for q in numbers]
     return Vec(top, top, den)
-def units(size, entries):  # 0, except for some entries
-    top = [0] * size
-    for i, a in entries.items(): top[i] = a
-    return Vec(top, top, 1)
-def longer(v, bound, surely=False):
-    """Say whether vectors in v may be longer than a rational bound >= 0, or all of them are."""
-    ends = [max(a, -b, 0) if surely else max(-a, b) for a, b in zip(v.lo, v.hi)]
-    more = bound.numerator.bit_length() + bound.denominator.bit_length()
-    spend(len(ends), v.bits, v.bits)
-    spend(10, 2 * (v.bits + v.den.bit_length() + more), 2 * more + v.den.bit_length())
+def longer(v, bound):
+    """Say whether vectors in v may be longer than a rational bound >= 0."""
+    ends = [max(-a, b) for a, b in zip(v.lo, v.hi)]
+    spend(len(ends) + 10, v.bits + bits_of(bound), v.bits + v.den.bit_length() + bits_of(bound))
     return sum([a * a for a in ends]) * bound.denominator**2 > (bound.numerator * v.den) ** 2
 
 # --- polynomials in t: lists of vectors ----------------------------------------------------------
-def add_series(a, b):
-    return [p + q if p and q else p or q for p, q in itertools.zip_longest(a, b)]
+def add_series(a, b): return [p + q if p and q else p or q for p, q in itertools.zip_longest(a, b)]
 def multiply_series(a, b):
-    if len(a) + len(b) > MAX_DEGREE + 2: raise Refused("along a direction a degree is too high")
-    out = [None] * (len(a) + len(b) - 1)
-    for i, p in enumerate(a):
-        for j, q in enumerate(b):
-            out[i + j] = p * q if out[i + j] is None else out[i + j] + p * q
+    refuse(len(a) + len(b) > MAX_DEGREE + 2, "along a direction a degree is too high")
+    out = []
+    for i, p in enumerate(a): out = add_series(out, [None] * i + [p * q for q in b])
     return out
 def horner(tables, piece, u):
     """Evaluate the polynomial of its piece at every entry of a series."""
@@ -133,35 +119,24 @@ def horner(tables, piece, u):
 class Node:
     """One step, `op` of earlier nodes `of`. The argument may be a table of so many `columns`. An
     affine node has rows of pairs (place, integer) over `den`. `work` is what one pass costs."""
-    offset = bends = ()
+    offset = rows = at = None
+    bends, den, columns = (), 1, 1
     def apply(self, v, rows):
         spend(2 * (2 - v.exact) * self.work, v.bits, self.bits)
-        spend(1, v.den.bit_length(), self.den.bit_length())
-        def sums(up, down):
-            return [sum([a * (up if a > 0 else down)[k * self.columns + j] for k, a in row])
-                    for row in rows for j in range(self.columns)]
-        lo = sums(v.lo, v.hi)
-        return Vec(lo, lo if v.exact else sums(v.hi, v.lo), v.den * self.den, v.soft)
+        return v.each(lambda up, down: [
+            sum([a * (up if a > 0 else down)[k * self.columns + j] for k, a in row])
+            for row in rows for j in range(self.columns)], self.den)
     def forward(self, args, piece):
         """Return the node's series from those of its arguments."""
         u = args[0]
         match self.op:
-            case "affine": return add_series([self.apply(c, self.table) for c in u], self.offset)
+            case "affine": return add_series([self.apply(c, self.table) for c in u], self.offset or ())
             case "add": return functools.reduce(add_series, args)
             case "multiply": return multiply_series(u, args[1])
             case "piecewise": return horner(self.pieces, piece, u)
             case "max": return [c.take(piece) for c in u]
-        if len(u) > 1: raise Refused(f"{self.op} is not a polynomial along a direction")
-        return [rounded([value for value, _ in self.smooth(u[0])])]
-    def smooth(self, v, rows=None):
-        """Return what norm2, log or logsumexp is, row by row, and its slopes; 0 is its direction 0."""
-        out = []
-        for way in rows or map(v.take, self.rows()):
-            spend(20 * len(way.lo), way.bits + 2 * Q, way.bits + way.den.bit_length() + 20 * Q)
-            row = spans(way)
-            nil = self.op == "norm2" and not any(map(any, row))
-            out.append((NIL, row) if nil else smooth_row(self.op, row))
-        return out
+        refuse(len(u) > 1, f"{self.op} is not a polynomial along a direction")
+        return [rounded([smooth_row(self.op, spans(row))[0] for row in self.split(u[0])])]
     def backward(self, g, args, piece):
         """Return the derivatives in the arguments, g being that in the node."""
         match self.op:
@@ -170,39 +145,35 @@ class Node:
             case "piecewise": return [g * horner(self.slopes, piece, args)[0]]
             case "multiply": return [g * args[1], g * args[0]]
             case "max":
-                size, row_of = self.size * self.columns, {i: k for k, i in enumerate(piece)}
-                return [g.each(lambda ends: [ends[row_of[i]] if i in row_of else 0
-                                             for i in range(size)], size)]
-        rows = self.smooth(args[0], piece)
+                row_of = {i: k for k, i in enumerate(piece)}
+                return [g.each(lambda ends, _: [ends[row_of[i]] if i in row_of else 0
+                                                for i in range(self.size * self.columns)])]
         spread = g.take([i for i in range(self.size) for _ in range(self.columns)])
-        return [spread * rounded([s for _, slopes in rows for s in slopes])]
+        slopes = [smooth_row(self.op, spans(way))[1] if way else [NIL] * self.columns
+                  for way in piece or self.split(args[0])]  # where norm2 is constantly 0: none
+        return [spread * rounded([s for row in slopes for s in row])]
     def still(self, i, args, piece, loose, values):
         """Say whether entry i is constant near a point, the same of the arguments being known."""
-        match self.op:
-            case "affine" | "add": return all(args[a][j] for a, j, _ in self.links(i))
-            case "multiply":  # also 0 times whatever moves
-                nil = [m[i] and not v.lo[i] and not v.hi[i] for m, v in zip(args, values)]
-                return any(nil) or all(m[i] for m in args)
-            case "piecewise":
-                return args[0][i] or (not any(self.tables[1][piece[i]]) and i not in loose)
-            case "max": return args[0][piece[i]]  # what stays tied is equal to it, or constant
-        return all(args[0][j] for j in self.row(i))
+        if self.op == "multiply" and any(m[i] and not v.lo[i] and not v.hi[i] for m, v in zip(args, values)):
+            return True  # 0 times whatever moves
+        if self.op == "piecewise" and i not in loose and not any(self.tables[1][piece[i]]): return True
+        if self.op == "max": return args[0][piece[i]]  # what stays tied is equal to it, or constant
+        return all(args[a][j] for a, j, _ in self.links(i))
     def links(self, i):
-        """Return what an entry of a sum, or of an affine node, is made of: argument, place, factor."""
-        if self.op == "add": return [(a, i, 1) for a in range(len(self.of))]
+        """Return what an entry is made of: argument, place, and its factor (times den) in a sum."""
         row, j = divmod(i, self.columns)
-        return [(0, k * self.columns + j, Fraction(a, self.den)) for k, a in self.table[row]]
+        if self.op == "affine": return [(0, k * self.columns + j, a) for k, a in self.table[row]]
+        if len(self.of) > 1: return [(a, i, 1) for a in range(len(self.of))]
+        return [(0, j, 1) for j in self.row(i)]
     def row(self, i): return range(i * self.columns, (i + 1) * self.columns)  # of the argument
-    def rows(self): return map(self.row, range(self.size))
+    def split(self, v): return [v.take(self.row(i)) for i in range(self.size)]
 def ancestors(nodes, k):
     """Return node k and all it depends on, in order."""
-    seen, stack = {k}, [k]
-    while stack:
-        of = nodes[stack.pop()].of
-        spend(10 + len(of))
-        new = set(of) - seen
-        seen |= new
-        stack += new
+    seen = {k}
+    spend(k)
+    for a in filter(seen.__contains__, range(k, 0, -1)):
+        spend(10 + len(nodes[a].of))
+        seen.update(nodes[a].of)
     return sorted(seen)
 
 class Side:
@@ -216,92 +187,83 @@ class Side:
     enclosure decides only if 0 is outside (for max: if it is apart from the others, for norm2: if
     some entry is not 0): all before it are exactly 0. If not, the line is refused: the next
     coefficient decides nothing."""
-    def __init__(self, nodes, y, v, values, exact_values, only_values=False):
-        self.nodes, self.v, self.values, self.exact_values = nodes, v, values, exact_values
+    def __init__(self, nodes, y, v, values, only_values=False):
+        self.nodes, self.v, self.values = nodes, v, values
         self.only_values = only_values  # on a kink all pieces have the same value
-        self.pieces, self.loose, self.felt = {}, {}, set()
+        self.pieces, self.loose, self.felt = {}, collections.defaultdict(set), set()
         self.masks, self.paths = {0: [False] * len(y.lo)}, {0: [y, v]}
         spend(20 * len(nodes))
         for k, node in enumerate(nodes[1:], 1):
-            if node.op in ("piecewise", "max", "norm2"):
-                rule, self.loose[k], arg = getattr(self, node.op), set(), node.of[0]
+            if node.op in KINKED:
+                rule, arg = getattr(self, node.op), node.of[0]
                 self.pieces[k] = [rule(k, node, arg, values[arg], i) for i in range(node.size)]
             if k == len(values):
                 values += node.forward([[values[a]] for a in node.of], self.pieces.get(k))
-    def exactly(self, k, places):
-        """Return the values at y of some entries of node k, which must be exact."""
-        v = self.values[k].take(places)
-        if v.lo != v.hi: v = self.derived(self.exact_values, k, self.series)[0].take(places)
-        refuse(v.lo != v.hi, "on which side of a kink the point lies is not decided")
-        return v
     def derived(self, known, k, rule):
         """Return what is known of node k, derived from that of all it depends on."""
         for b in ancestors(self.nodes, k) if k not in known else []:
             if b not in known: known[b] = rule(b, [known[a] for a in self.nodes[b].of])
         return known[k]
     def series(self, b, args): return self.nodes[b].forward(args, self.pieces.get(b))
-    def steps(self, k):
-        """Return the coefficients of t, t^2, ... of node k."""
-        return [] if self.v is None else self.derived(self.paths, k, self.series)[1:]
+    def steps(self, k, places):
+        """Return the coefficients of t, t^2, ... of node k, unless these entries are constant."""
+        if self.v is None or all(self.still(k)[i] for i in places): return []
+        return self.derived(self.paths, k, self.series)[1:]
     def mask(self, b, masks):
-        spend(2 * self.nodes[b].work)
-        values = [self.values[a] for a in self.nodes[b].of]
-        known = masks, self.pieces.get(b), self.loose.get(b), values
-        return [self.nodes[b].still(i, *known) for i in range(self.nodes[b].size)]
+        node, values = self.nodes[b], [self.values[a] for a in self.nodes[b].of]
+        spend(2 * node.work)
+        known = masks, self.pieces.get(b), self.loose[b], values
+        return [node.still(i, *known) for i in range(node.size)]
     def still(self, k): return self.derived(self.masks, k, self.mask)  # which entries are constant
-    def vanishes(self, k, start):
-        """Prove that `start` times node k is constant: it is affine here, with derivative 0."""
-        flat = all(self.nodes[b].flat and b not in self.felt for b in ancestors(self.nodes, k))
-        found = self.gradient(k, start) if flat else start
-        return flat and not any(found.lo) and not any(found.hi)
+    def vanishes(self, k, entries):
+        """Prove that a sum of entries of node k is constant: it is affine here, with derivative 0."""
+        if any(not self.nodes[b].flat or b in self.felt for b in ancestors(self.nodes, k)): return False
+        top = [entries.get(i, 0) for i in range(len(self.values[k].lo))]
+        found = self.gradient(k, Vec(top, top, 1))
+        return not any(found.lo) and not any(found.hi)
     def require_constant(self, k, places):
         if self.only_values: return
-        still, what = self.still(k), "a point is on" if self.v is None else "a direction stays on"
-        if not all(still[i] or self.vanishes(k, units(len(still), {i: 1})) for i in places):
-            raise Refused(f"{what} a kink, where the function need not be differentiable")
-    def piecewise(self, k, node, arg, u, i):
-        def places(v, i):
-            """Return how many breakpoints are below entry i, and how many are not above it."""
-            spend(4 * (1 + len(node.ends)), v.bits + v.den.bit_length(), node.bits)
-            return (sum([v.lo[i] * t.denominator > t.numerator * v.den for t in node.ends]),
-                    sum([v.hi[i] * t.denominator >= t.numerator * v.den for t in node.ends]))
-        below, up_to = places(u, i)
-        if below < up_to: below, up_to = places(self.exactly(arg, [i]), 0)
-        if below == up_to: return below
-        lead = self.lead(arg, [i])
-        if lead: self.felt.add(k)
-        elif node.bends[below]: self.require_constant(arg, [i])
-        if not lead: self.loose[k].add(i)  # a smooth breakpoint may be kept
-        return below + (bool(lead) and lead.lo[0] > 0)
-    def lead(self, k, places):
-        """Return the first coefficient along v that is not 0 at these places of node k."""
-        for c in self.steps(k) if not all(self.still(k)[i] for i in places) else []:
+        what = "a point is on" if self.v is None else "a direction stays on"
+        refuse(not all(self.still(k)[i] or self.vanishes(k, {i: 1}) for i in places),
+               f"{what} a kink, where the function need not be differentiable")
+    def leave(self, k, arg, places, kinked=True):
+        """Return the first coefficient along v that is not 0 at these places of the argument."""
+        for c in self.steps(arg, places):
             found = c.take(places)
-            if any(a > 0 or b < 0 for a, b in zip(found.lo, found.hi)): return found
+            if any(a > 0 or b < 0 for a, b in zip(found.lo, found.hi)):
+                self.felt.add(k)
+                return found
             require_exact(c, places)
+        if kinked: self.require_constant(arg, places)
+    def piecewise(self, k, node, arg, u, i):
+        spend(4 * (1 + len(node.ends)), u.bits + u.den.bit_length(), node.bits)
+        below = sum([u.lo[i] * t.denominator > t.numerator * u.den for t in node.ends])
+        up_to = sum([u.hi[i] * t.denominator >= t.numerator * u.den for t in node.ends])
+        if below == up_to: return below
+        require_exact(u, [i], SIDE)
+        lead = self.leave(k, arg, [i], node.bends[below])
+        if not lead: self.loose[k].add(i)  # a smooth breakpoint may be kept
+        return below + bool(lead and lead.lo[0] > 0)
     def max(self, k, node, arg, u, row):
         tied = largest(u, node.row(row))
-        if len(tied) > 1:
-            tied = [tied[j] for j in largest(self.exactly(arg, tied), range(len(tied)))]
-        at_y, moving = len(tied), len(tied) > 1 and not all(self.still(arg)[i] for i in tied)
-        for c in self.steps(arg) if moving else []:
+        if len(tied) == 1: return tied[0]
+        require_exact(u, tied, SIDE)
+        at_y = len(tied)
+        for c in self.steps(arg, tied):
             tied = largest(c, tied)
             if len(tied) > 1: require_exact(c, tied)
         if len(tied) < at_y: self.felt.add(k)
         best, *same = tied
-        gaps = (units(len(u.lo), {best: 1, i: -1}) for i in same)
-        if same and not (self.nodes[arg].affine and all(self.vanishes(arg, g) for g in gaps)):
+        if same and not (self.nodes[arg].affine and all(self.vanishes(arg, {best: 1, i: -1}) for i in same)):
             self.require_constant(arg, tied)
         return best
     def norm2(self, k, node, arg, u, row):
-        """Return the direction of a row; where it is 0, that in which it leaves."""
+        """Return the direction of a row; where it is 0, that in which it leaves, if it does."""
         places, way = node.row(row), u.take(node.row(row))
-        if all(a <= 0 <= b for a, b in zip(way.lo, way.hi)): way = self.exactly(arg, places)
-        if not any(way.lo) and not any(way.hi):
-            lead = self.lead(arg, places)
-            if not lead: self.require_constant(arg, places)
-            way = lead or way
-        return Vec(way.lo, way.hi, 1)  # however small it is
+        if all(a <= 0 <= b for a, b in zip(way.lo, way.hi)):
+            require_exact(u, places, SIDE)
+            way = self.leave(k, arg, places)
+        return way and Vec(way.lo, way.hi, 1)  # however small it is
     def gradient(self, root, start):
         """Return the derivative of `start` times a node."""
         found = {root: start}
@@ -317,18 +279,17 @@ def largest(v, places):
     spend(10 + 4 * len(places), v.bits)
     floor = max(v.lo[i] for i in places)
     return [i for i in places if v.hi[i] >= floor]
-def require_exact(v, places):
-    refuse(any(v.lo[i] != v.hi[i] for i in places),
-           "to which side of a kink a direction leads is not decided")
-
+def require_exact(v, places, what="to which side of a kink a direction leads"):
+    refuse(any(v.lo[i] != v.hi[i] for i in places), f"{what} is not decided")
 
 # --- what holds at a point: values, and derivatives of all subgradients ---------------------------
-def values_at(nodes, y): return Side(nodes, y, None, [y], {0: [y]}, only_values=True).values
+def fractions(v): return [Fraction(a, v.den) for a in v.lo]
 def spans(v): return [Span(Fraction(a, v.den), Fraction(b, v.den)) for a, b in zip(v.lo, v.hi)]
 def rounded(row):
     """Return intervals as a vector over 2^Q."""
     lo, hi = ([(grid(u[a], a == 1) * 2**Q).numerator for u in row] for a in (0, 1))
-    return Vec(lo, hi, 1 << Q, True)
+    return Vec(lo, hi, 1 << Q)
+def values_at(nodes, y): return Side(nodes, y, None, [y], only_values=True).values
 def value_of(nodes, y): return spans(values_at(nodes, y)[-1])[0]  # exactly, where it is rational
 def slopes_along(nodes, y, v):
     """Enclose <g, v> for all Clarke subgradients g of f at y.
@@ -339,43 +300,40 @@ def slopes_along(nodes, y, v):
     return run.slopes[-1][0].get(0, NIL)
 
 # --- bounds, constraints and terms ----------------------------------------------------------------
-def refuse(condition, why):
-    if condition: raise Refused(why)
-def fractions(v): return [Fraction(a, v.den) for a in v.lo]
-def check_bounds(claim, y):
-    for q, low, up in zip(fractions(y), claim["lower"], claim["upper"]):
-        refuse(not low <= q <= up, "a point is outside the bounds")
-def check_place(claim, y):
-    """Prove that y is inside bounds and constraints; return enclosures of these."""
-    check_bounds(claim, y)
-    values = [value_of(part["nodes"], y) for part in claim["constraints"]]
-    for i, ((lo, hi), part) in enumerate(zip(values, claim["constraints"])):
-        refuse(not (part["lower"] <= lo and hi <= part["upper"]),
-               f"constraint {i} is not proved to hold at a point")
-    return values
+def check_near(claim, points):
+    """Prove that points are within delta of x."""
+    x, delta = fractions(claim["x"]), claim["delta"]
+    for y in {id(y): y for y in points}.values():
+        gap = exact(list(map(operator.sub, fractions(y), x)))
+        what = "the pivot" if "pivot" in claim else "a point"
+        refuse(longer(gap, delta), f"{what} is farther than delta = {show(delta)} from x")
+def check_place(claim, y, slack=ZERO, bounds_only=False):
+    """Prove that y is inside bounds and constraints, up to a slack; return enclosures and limits."""
+    found = [(point(q), *ends) for q, *ends in zip(fractions(y), claim["lower"], claim["upper"])]
+    parts = () if bounds_only else map(dict.values, claim["constraints"])
+    found += [(value_of(f, y), low, up) for f, low, up in parts]
+    for k, ((lo, hi), low, up) in enumerate(found):
+        name = f"constraint {k - len(y.lo)}" if k >= len(y.lo) else "one of the bounds"
+        refuse(not (low <= lo + slack and hi - slack <= up), f"{name} is not proved to hold at a point")
+    return found
 def check_multipliers(claim):
     """Prove that multipliers and normal belong to limits that y is at, and do not cancel."""
-    y, normal, parts = claim["pivot"], fractions(claim["normal"]), claim["constraints"]
-    values, signs = check_place(claim, y), [0] * len(parts)
-    for q, n, low, up in zip(fractions(y), normal, claim["lower"], claim["upper"]):
-        refuse((n > 0 and q != up) or (n < 0 and q != low), "the normal is none of the bounds at y")
+    y, normal, parts, used = claim["pivot"], fractions(claim["normal"]), claim["constraints"], {}
     for row in claim["rows"]:
         i, sign = row["constraint"], (row["weight"] > 0) - (row["weight"] < 0)
-        refuse(sign * signs[i] < 0, f"weights of both signs on constraint {i}")
-        signs[i] = signs[i] or sign
-    for i, (sign, part, (lo, hi)) in enumerate(zip(signs, parts, values)):
-        refuse(sign and not lo == hi == part["upper" if sign > 0 else "lower"],
-               f"constraint {i} has a multiplier, and is not at its limit")
-    lines = [part["lower"] == part["upper"] for part in parts]
-    curved = [sign and not (line and part["nodes"][-1].affine)
-              for sign, line, part in zip(signs, lines, parts)]
-    if any(curved):
-        v, cancel = claim["separation"], "constraints in use are not proved to rise along the separation"
-        for n, q, low, up in zip(normal, fractions(v), claim["lower"], claim["upper"]):
-            refuse(n * q < 0 or (q and low == up), cancel)
-        for sign, line, rising, part in zip(signs, lines, curved, parts):
-            lo, hi = slopes_along(part["nodes"], y, v)
-            refuse(not (min(sign * lo, sign * hi) > 0 if rising else lo == hi == 0 or not line), cancel)
+        if sign: refuse(used.setdefault(i, sign) != sign, f"weights of both signs on constraint {i}")
+    place = check_place(claim, y)
+    for (u, low, up), sign in zip(place, [*normal, *(used.get(i, 0) for i in range(len(parts)))]):
+        refuse(sign and u != point(up if sign > 0 else low),
+               "the normal, or a multiplier, is of bounds or a constraint not at its limit")
+    lines = [low == up for _, low, up in place]
+    curved = {i for i in used if not (lines[len(normal) + i] and parts[i]["function"][-1].affine)}
+    v, cancel = claim["separation"], "constraints in use are not proved to rise along the separation"
+    for q, n, line in zip(fractions(v) if curved else [], normal, lines):
+        refuse(n * q < 0 or (q and line), cancel)
+    for i, (part, line) in enumerate(zip(parts if curved else [], lines[len(normal):])):
+        lo, hi = slopes_along(part["function"], y, v)
+        refuse(min(used[i] * lo, used[i] * hi) <= 0 if i in curved else line and (lo or hi), cancel)
 def term_gap(term, x, v):
     """Bound h(x) + h*(v) - <v, x> from above; also how far from x that is shown."""
     name, away, outside = term["name"], ZERO, "v is outside the domain of the conjugate of h"
@@ -387,9 +345,8 @@ def term_gap(term, x, v):
             ends = [t for t in (low, up) if finite(t)] + [ZERO] * (low < 0 < up)
             gap += w * abs(a) + max(b * t - w * abs(t) for t in ends)
     elif name == "simplex":
-        refuse(min(x) < 0, "x is outside the simplex")
         missing, largest = term["total"] - sum(x), max(range(len(x)), key=x.__getitem__)
-        refuse(x[largest] + missing < 0, "x is too far from the simplex")
+        refuse(min(x) < 0 or x[largest] + missing < 0, "x is outside the simplex, or too far from it")
         gap, away = gap + max(v) * term["total"] - v[largest] * missing, abs(missing)
     elif name == "group_l2":
         free = set(range(len(x)))
@@ -399,8 +356,7 @@ def term_gap(term, x, v):
             gap += w * root(sum(x[i] ** 2 for i in group), True)
         refuse(any(v[i] for i in free), outside)
     else:  # |X| <= (|L|^2 + |R|^2)/2 + |X - LR'|, and that is at most sqrt(rank) times its length
-        left, right, w = term["left"], term["right"], term["weight"]
-        m, n = term["rows"], term["columns"]
+        left, right, w, m, n = (term[a] for a in ("left", "right", "weight", "rows", "columns"))
         spend(m * n * (m + n + len(left[0])), 400, 400)
         squares = Curvature(n)
         for i, j in itertools.product(range(n), repeat=2):
@@ -413,14 +369,15 @@ def term_gap(term, x, v):
     return max(gap, ZERO), away
 
 # --- intervals, the ends of which may be infinite -------------------------------------------------
-INF, ZERO, ONE = math.inf, Fraction(0), Fraction(1)
 def finite(a): return isinstance(a, Fraction)
 def plus(a, b): return a + b if finite(a) and finite(b) else b if finite(a) else a
 def times(a, b):
     if not a or not b: return ZERO
     return a * b if finite(a) and finite(b) else INF if (a > 0) == (b > 0) else -INF
-def over(top, bottom, up): return -(-top // bottom) if up else top // bottom
-def grid(q, up): return Fraction(over(q.numerator << Q, q.denominator, up), 1 << Q)
+def grid(q, up, k=Q):
+    """Round to a multiple of 2^-k."""
+    top = q.numerator << k
+    return Fraction(-(-top // q.denominator) if up else top // q.denominator, 1 << k)
 def root(q, up):
     if not finite(q): return INF
     low = math.isqrt((q.numerator << 2 * Q) // q.denominator)
@@ -429,9 +386,7 @@ def trim(a, up):
     """Round a number where it is long."""
     bits = a.denominator.bit_length() if finite(a) else 0
     spend(1, bits, bits)
-    if bits <= LONG: return a
-    k = PRECISION + max(0, bits - a.numerator.bit_length())
-    return Fraction(over(a.numerator << k, a.denominator, up), 1 << k)
+    return a if bits <= LONG else grid(a, up, PRECISION + max(0, bits - a.numerator.bit_length()))
 class Span(tuple):
     """An interval. Sums and products are rounded outwards; u | v is the hull, u & v the meet."""
     def __new__(cls, lo, hi): return super().__new__(cls, (lo, hi))
@@ -442,22 +397,21 @@ class Span(tuple):
     def __or__(self, v): return Span(min(self[0], v[0]), max(self[1], v[1]))
     def __and__(self, v): return Span(max(self[0], v[0]), min(self[1], v[1]))
     def size(self): return max(-self[0], self[1])
-    def bounded(self): return finite(self[0]) and finite(self[1])
+    def bounded(self): return all(map(finite, self))
     def mid(self): return (self[0] + self[1]) / 2
     def radius(self): return (self[1] - self[0]) / 2
     def square(self):
         part = Span(max(self[0], -self[1], ZERO), self.size())
         return part * part
 def point(q): return Span(q, q)
-NIL, UNIT = point(ZERO), Span(-ONE, ONE)
+NIL, ONE, UNIT = point(ZERO), point(Fraction(1)), Span(Fraction(-1), Fraction(1))
 def union(parts): return functools.reduce(operator.or_, parts)
 def row_length(row):
     """Enclose the norm of an interval vector."""
     low, high = sum((u.square() for u in row), NIL)
     return Span(root(low, False), root(high, True))
 def length(row): return row_length(row.values())[1]
-def hull_of(rows):
-    return {k: union(row.get(k, NIL) for row in rows) for k in set().union(*rows)}
+def hull_of(rows): return {k: union(row.get(k, NIL) for row in rows) for k in set().union(*rows)}
 def combine(terms):
     """Return sum factor * row for interval vectors."""
     out = {}
@@ -473,39 +427,37 @@ def poly_range(p, u):
     if len(p) <= 2: return sum((point(c) * u for c in p[1:]), point(p[0]))
     if not u.bounded():
         if len(p) > 3: return Span(-INF, INF)
-        best = value_in(p, min(max(-p[1] / (2 * p[2]), lo), hi))
-        return Span(best, INF) if p[2] > 0 else Span(-INF, best)
+        return Span(vertex(p, u), INF) if p[2] > 0 else Span(-INF, vertex(p, u))
     n, wide = len(p) - 1, hi - lo
     at = [sum((p[j] * math.comb(j, i) * lo ** (j - i) for j in range(i, n + 1)), ZERO) * wide**i
           for i in range(n + 1)]
     values = [sum(Fraction(math.comb(i, j), math.comb(n, j)) * at[j] for j in range(i + 1))
               for i in range(n + 1)]
     return Span(trim(min(values), False), trim(max(values), True))
+def vertex(p, u): return value_in(p, min(max(-p[1] / (2 * p[2]), u[0]), u[1]))  # of a parabola on u
 def derived(p): return [j * c for j, c in enumerate(p)][1:] or [ZERO]
 def value_in(p, t):
     """Return a polynomial at t, by integers over one denominator."""
-    v, total, power, bits = exact(p), 0, 1, longest(t.as_integer_ratio())
-    spend(4 * len(p), v.bits + len(p) * bits, bits)
+    v, total, power = exact(p), 0, 1
+    spend(4 * len(p), v.bits + len(p) * bits_of(t), bits_of(t))
     for a in reversed(v.lo): total, power = total * t.numerator + a * power, power * t.denominator
     return Fraction(total * t.denominator, v.den * power)
-def over_pieces(node, rows, u, closed=False):
-    """Enclose polynomials, one per piece, on the parts of an interval that have more than a point."""
-    return union(poly_range(p, part) for p, part in in_pieces(node, rows, u)
-                 if part[0] < part[1] or closed or u[0] == u[1])
 def in_pieces(node, rows, u):
     """Return what belongs to every piece that an interval meets, with the part of it there."""
     ends = itertools.pairwise([-INF, *node.ends, INF])
     parts = [(p, u & Span(*end)) for p, end in zip(rows, ends)]
     return [(p, part) for p, part in parts if part[0] <= part[1]]
-DIGITS = {up: decimal.Context(130, way, -10**9, 10**9)
-          for up, way in ((False, decimal.ROUND_FLOOR), (True, decimal.ROUND_CEILING))}
+def over_pieces(node, rows, u, closed=False):
+    """Enclose polynomials, one per piece, on the parts of an interval that have more than a point."""
+    return union(poly_range(p, part) for p, part in in_pieces(node, rows, u)
+                 if part[0] < part[1] or closed or u[0] == u[1])
+DIGITS = [decimal.Context(130, way, -10**9, 10**9) for way in (decimal.ROUND_FLOOR, decimal.ROUND_CEILING)]
 def decimal_bound(name, q, up):
     """Bound exp or ln of a rational, both of which rise. `decimal` has them correctly rounded to
     130 digits; its division is rounded to the side that is asked for."""
-    context = DIGITS[up]
-    found = getattr(context, name)(context.divide(*map(decimal.Decimal, q.as_integer_ratio())))
-    error = abs(Fraction(found)) / 10**129
-    return grid(Fraction(found) + (error if up else -error), up)
+    spend(20, 2 * Q + bits_of(q), 2 * Q)
+    found = Fraction(getattr(DIGITS[up], name)(DIGITS[up].divide(*map(decimal.Decimal, q.as_integer_ratio()))))
+    return grid(found + (1 if up else -1) * abs(found) / 10**129, up)
 def exponential(q, up):  # of q <= 0, or infinite
     if not finite(q): return INF if q > 0 else ZERO
     return decimal_bound("exp", q, up) if q > -1024 else Fraction(up, 1 << Q)
@@ -525,7 +477,7 @@ def smooth_row(op, row):
     least, most, endless = sum(low), sum(filter(finite, high), ZERO), high.count(INF)
     value = Span(max([u[0] for u in row] + [top + logarithm(q, False) for q in [least] if q]),
                  INF if endless else top + logarithm(most, True))
-    def share(a, rest): return ONE if not finite(a) else a / (a + rest) if a else ZERO
+    def share(a, rest): return ONE[0] if not finite(a) else a / (a + rest) if a else ZERO
     return value, [Span(ZERO if endless > (b == INF) else share(a, most - (b if finite(b) else 0)),
                         share(b, least - a)) for a, b in zip(low, high)]
 
@@ -539,16 +491,18 @@ class Entry:
         self.value, self.links, self.bends, self.signs, self.hull = value, links, bends, signs, hull
         self.back, self.held = links, None
 class Pass:
-    """Intervals of the values and gradients of every entry on |z - y| <= r; r may be infinite.
-    `held` are substitutes below some entries. Values are those with or without them; where `only`
-    is set they take the place of the entries. With `along`, derivatives along this vector of all
-    subgradients at y, the values there being `known`."""
-    def __init__(self, nodes, y, r, held, only=False, along=None, known=None):
-        self.nodes, self.r, self.held, self.only, self.along = nodes, r, held, only, along
+    """Intervals of the values and gradients of every entry on |z - y| <= r, inside a box if there is
+    one; r may be infinite. `held` are substitutes below some entries. Values are those with or
+    without them; where `only` is set they take the place of the entries. With `along`, derivatives
+    along this vector of all subgradients at y, the values there being `known`."""
+    def __init__(self, nodes, y, r, held, only=False, along=None, known=None, box=None):
+        self.nodes, self.r, self.held, self.only, self.along, self.box = nodes, r, held, only, along, box
         self.here = Pass(nodes, y, ZERO, held) if r else self
-        self.values, self.entries = [[Span(q, q) + Span(-r, r) for q in y]], [[]]
-        self.slopes = [[{0: point(q)} for q in along] if along else
-                       [{k: point(ONE)} for k in range(len(y))]]
+        start = [point(q) + Span(-r, r) for q in y]
+        if box: start = list(map(operator.and_, start, box))
+        self.sides = [(u + point(-q)).size() for u, q in zip(start, y)]
+        self.values, self.entries = [start], [[]]
+        self.slopes = [[{0: point(q)} for q in along] if along else [{k: ONE} for k in range(len(y))]]
         for k, node in enumerate(nodes[1:], 1):
             spend(40 * node.work * (2 if along else 1 + len(y)), 400, 400)
             rule, args = getattr(self, node.op), [self.values[a] for a in node.of]
@@ -557,12 +511,16 @@ class Pass:
             slopes = [self.gradient(node, e) for e in entries]
             values = spans(known[k]) if along else [e.value for e in entries]
             if r:
-                reach = [times(r, length(g)) for g in slopes]
-                values = [u & (at + Span(-far, far))
-                          for u, at, far in zip(values, self.here.values[k], reach)]
+                moves = zip(values, self.here.values[k], map(self.reach, slopes))
+                values = [u & (at + Span(-far, far)) for u, at, far in moves]
             self.entries.append(entries)
             self.values.append(values)
             self.slopes.append(slopes)
+    def reach(self, g):
+        """Bound how far an entry with these gradients moves from its value at y."""
+        far = times(self.r, length(g))
+        if not self.box: return far
+        return min(far, functools.reduce(plus, (times(u.size(), self.sides[k]) for k, u in g.items()), ZERO))
     def gradient(self, node, entry):
         """Enclose the gradients of an entry, those of its substitute included."""
         found = self.through(node, entry.links, entry.hull)
@@ -576,44 +534,41 @@ class Pass:
             found = {0: found.get(0, NIL) & Span(-far, far)}
         return found
     def affine(self, node, i, *args):
-        links = [(a, p, point(Fraction(q))) for a, p, q in node.links(i)]
+        links = [(a, p, point(Fraction(q, node.den))) for a, p, q in node.links(i)]
         shift = Fraction(node.offset[0].lo[i], node.offset[0].den) if node.offset else ZERO
         return Entry(sum((s * args[a][p] for a, p, s in links), point(shift)), links)
     add = affine
     def multiply(self, node, i, u, v):
-        a, b = node.of
-        g, h = self.slopes[a][i], self.slopes[b][i]
-        same = a == b or (g == h and all(lo == hi for lo, hi in g.values()))
-        bend = (point(2 * ONE), i) if same else (point(ONE), i, i)
-        value = u[i].square() if a == b else u[i] * v[i]
-        return Entry(value, [(0, i, v[i]), (1, i, u[i])], [bend])
+        g, h = (self.slopes[a][i] for a in node.of)
+        same = node.of[0] == node.of[1]
+        one = same or (g == h and all(lo == hi for lo, hi in g.values()))
+        bend = (point(Fraction(2)), i) if one else (ONE, i, i)
+        return Entry(u[i].square() if same else u[i] * v[i], [(0, i, v[i]), (1, i, u[i])], [bend])
     def piecewise(self, node, i, values):
         u = values[i]
         value, slope, bend = (over_pieces(node, rows, u, self.along) for rows in node.tables)
         signs = [jump for t, jump in zip(node.ends, node.bends) if jump and u[0] < t < u[1]]
         return Entry(value, [(0, i, slope)], [(bend, i)], signs)
     def max(self, node, i, values):
-        some = self.largest(node, node.row(i))
-        share = point(ONE) if len(some) == 1 else Span(ZERO, ONE)
+        some = self.largest(node.of[0], node.row(i))
         value = Span(*(max(values[j][a] for j in node.row(i)) for a in (0, 1)))
+        share = Span(ZERO, ONE[0]) if some[1:] else ONE
         return Entry(value, [(0, j, share) for j in some], (), [1] * (len(some) > 1), True)
-    def largest(self, node, places):
+    def largest(self, arg, places):
         """Return the entries of a row that may be the largest; one of them is kept for certain."""
-        (arg,) = node.of
         values, slopes, at = self.values[arg], self.slopes[arg], self.here.values[arg]
         best = max(places, key=lambda i: at[i][0])
         def above(i):
             if self.along: return values[i][1] >= values[best][0]
-            gap = length(combine([(point(ONE), slopes[i]), (point(-ONE), slopes[best])]))
-            return values[i][1] > values[best][0] and plus(
-                plus(at[i][1], -at[best][0]), times(self.r, gap)) > 0
+            gap = self.reach(combine([(ONE, slopes[i]), (point(Fraction(-1)), slopes[best])]))
+            return values[i][1] > values[best][0] and plus(plus(at[i][1], -at[best][0]), gap) > 0
         return [i for i in places if i == best or above(i)]
     def smooth(self, node, i, values):
         value, slopes = smooth_row(node.op, [values[j] for j in node.row(i)])
-        bend, signs, wide = Span(ZERO, ONE / 2), (), False
+        bend, signs, wide = Span(ZERO, Fraction(1, 2)), (), False
         match node.op:
-            case "log": bend = point(-ONE) * slopes[0] * slopes[0]
-            case "logsumexp": wide = any(high - low > ONE / 2 for low, high in slopes)
+            case "log": bend = point(Fraction(-1)) * slopes[0] * slopes[0]
+            case "logsumexp": wide = any(high - low > Fraction(1, 2) for low, high in slopes)
             case "norm2" if value[0] > 0: bend = Span(ZERO, inverse(value)[1])
             case "norm2": bend, signs = NIL, [1]
         links = [(0, j, slope) for j, slope in zip(node.row(i), slopes)]
@@ -636,22 +591,20 @@ class Pass:
         """Add what one entry bends; refuse where it has a kink of the wrong side."""
         if entry.held and alpha != NIL: entry.held.check(self, node, i, alpha)
         for sign in entry.signs:
-            refuse(not (alpha[0] >= 0 if sign > 0 else alpha[1] <= 0),
-                   f"a concave kink of node {k} is inside the ball")
+            refuse(not min(sign * q for q in alpha) >= 0, f"a concave kink of node {k} is inside the ball")
         for bend, *places in entry.bends:
             rows = [self.slopes[a][p] for a, p in zip(node.of[-len(places):], places)]
-            if len(rows) == 1: total.outer((alpha * bend)[0], *rows)
-            else: total.product(alpha * bend, *rows)
+            total.add(alpha * bend, *rows)
 
 class Curvature:
     """A symmetric matrix, the sum of lower bounds of what entries add."""
     def __init__(self, d): self.rows, self.d = [[ZERO] * d for _ in range(d)], d
-    def outer(self, c, g):
-        """Add a lower bound of c gg'; for c >= 0 also 0 is one."""
-        sharp = finite(c) and all(u.bounded() and u[0] == u[1] for u in g.values())
-        if c <= 0 or sharp: self.product(point(c / 2), g, g)
-    def product(self, alpha, g, h):
-        """Add a lower bound of alpha (gh' + hg'): that of midpoints, less errors on the diagonal."""
+    def add(self, alpha, g, h=None):
+        """Add a lower bound of alpha (gh' + hg'): that of midpoints, less errors on the diagonal.
+        Without h: of alpha gg'; for alpha >= 0 also 0 is one."""
+        if h is None:
+            exactly = finite(alpha[0]) and all(u.bounded() and u[0] == u[1] for u in g.values())
+            alpha, h = point(alpha[0] / 2 if alpha[0] <= 0 or exactly else ZERO), g
         if alpha == NIL or not g or not h: return
         refuse(not all(u.bounded() for u in (alpha, *g.values(), *h.values())),
                "the curvature is not bounded from below")
@@ -668,17 +621,15 @@ class Curvature:
         """Prove M >= growth I, by elimination."""
         rows = [row[:] for row in self.rows]
         if self.d * max(q.denominator.bit_length() for row in rows for q in row) > 4000:
-            unit = 1 << 160  # shorter numbers, and a little less
-            rows = [[Fraction(math.floor(q * unit), unit) for q in row] for row in rows]
-            growth += Fraction(self.d, unit)
+            rows = [[grid(q, False, 160) for q in row] for row in rows]  # shorter, and a little less
+            growth += Fraction(self.d, 1 << 160)
         for i in range(self.d): rows[i][i] -= growth
         while rows:
             k = max(range(len(rows)), key=lambda i: rows[i][i])
             top, pivot = rows[k], rows[k][k]
             if pivot <= 0: return not pivot and not any(map(any, rows))
             rest = [i for i in range(len(rows)) if i != k]
-            sizes = (part.bit_length() + 400 for part in pivot.as_integer_ratio())
-            spend(4 * len(rest) ** 2, *sizes)
+            spend(4 * len(rest) ** 2, *(part.bit_length() + 400 for part in pivot.as_integer_ratio()))
             rows = [[rows[i][j] - top[i] * top[j] / pivot for j in rest] for i in rest]
         return True
 
@@ -689,76 +640,91 @@ class Held:
     charge = least = ZERO  # of nodes that f does not depend on
     base = None  # of a piecewise node phi(t), unless it is given
     def __init__(self): self.parts, self.sharp = {}, []
-    def slack(self): return sum((sigma for *_, sigma, _ in self.sharp), ZERO)
     def hold(self, run, node, entry):
         """Let the entry be this, or (unless it is held alone) itself or this."""
         value, entry.back, entry.bends, entry.signs, entry.held = NIL, [], [], (), self
         for i, (t, s, p) in self.parts.items():
             step = run.values[node.of[0]][i] + point(-t)
             value += point(s) * step + point(p / 2) * step.square()
-            if node.op == "piecewise":
-                value += self.base or over_pieces(node, node.tables[0], point(t))
+            if node.op == "piecewise": value += self.base or over_pieces(node, node.tables[0], point(t))
             entry.back.append((0, i, point(s) + point(p) * step))
             entry.bends.append((point(p), i))
         if run.only: entry.value, entry.links, entry.hull = value, entry.back, False
         else: entry.value |= value
     def check(self, run, node, i, a):
         """Refuse unless it is on the right side of the entry on the whole region."""
-        side = 1 if a[0] >= 0 else -1
-        refuse(side < 0 and (a[1] > 0 or node.op != "piecewise"),
-               "a support has an adjoint without a sign")
-        self.least, slack = (a * point(Fraction(side)))[0], self.slack()
-        weights = {place: s for place, (_, s, _) in self.parts.items()}
-        if node.op == "piecewise": return self.check_piece(run, node, i, a.size(), side)
+        side, slack = 1 if a[0] >= 0 else -1, sum((sigma for *_, sigma, _ in self.sharp), ZERO)
+        refuse(side < 0 and (a[1] > 0 or node.op != "piecewise"), "a support has an adjoint without a sign")
+        self.least, weights = min(side * q for q in a), {j: s for j, (_, s, _) in self.parts.items()}
+        if node.op == "piecewise": return self.check_piece(run, node, i, a.size(), side, slack)
         if node.op == "norm2":
             return refuse(slack > 1 or sum(q * q for q in weights.values()) > (1 - slack) ** 2,
                           "weights of a norm are longer than 1")
-        refuse(min(weights.values()) < 0 or sum(weights.values()) != 1,
-               "weights of a maximum are negative, or not of sum 1")
+        refuse(sum(weights.values()) != 1, "weights of a maximum are not of sum 1")
         for one, other, sigma, _ in self.sharp:
             refuse(one == other or not {one, other} <= set(weights), "a pair is none")
             for place in (one, other): weights[place] -= sigma
-        refuse(min(weights.values()) < 0, "the weights leave no room for so much sharpness")
-    def check_piece(self, run, node, i, most, side):
+        refuse(min(weights.values()) < 0, "weights of a maximum are negative, or leave no room for sharpness")
+    def check_piece(self, run, node, i, most, side, slack):
         (arg,), (_, slopes, bends), (t, s, p) = node.of, node.tables, self.parts[i]
         u, at = run.values[arg][i] | point(t), run.here.values[arg][i]
         left, right = (side * value_in(slopes[sum(test(k, t) for k in node.ends)], t)
                        for test in (operator.lt, operator.le))
-        refuse(not left + self.slack() <= side * s <= right - self.slack(),
-               "the slope of a support is not between those of its kink")
+        refuse(not left + slack <= side * s <= right - slack, "the slope of a support is not one of its kink")
         bend = over_pieces(node, bends, u) * point(Fraction(side))
         refuse(side * p > bend[0], "a support bends more than its entry")
         for k, jump in zip(node.ends, node.bends):  # a concave kink costs what it weighs at most
             if u[0] < k < u[1] and k != t and side * jump < 0:
                 margin = plus(k, -at[1]) if t < k else plus(at[0], -k)
                 refuse(not margin > 0, "a support is next to a concave kink")
-                far = plus(times(run.r, length(run.slopes[arg][i])), -margin)
+                far = plus(run.reach(run.slopes[arg][i]), -margin)
                 self.charge = plus(self.charge, times(times(most, abs(jump)), max(far, ZERO)))
         refuse(not finite(self.charge), "a concave kink inside has no finite charge")
 class Line(Held):
     """A line s u + c, of a case: below the piecewise entry, its argument u being in a range, or above
     it where f falls with it (`side` -1)."""
     side = 1
-    def check_piece(self, run, node, i, most, side): self.side = side
+    def check_piece(self, run, node, i, most, side, slack): self.side = side
     def lay(self, node, i, s, u):
         """Let c be the best of slope s: the least phi(u) - s u, or the largest."""
         def least(row, part):
-            a, b, c, *_ = [self.side * q for q in [row[0], row[1] - s, *row[2:], ZERO]]
-            if c <= 0: return poly_range([a, b, c], part)[0]
-            return value_in([a, b, c], min(max(-b / (2 * c), part[0]), part[1]))
+            p = [self.side * q for q in [row[0], row[1] - s, *(row[2:3] or [ZERO])]]
+            return vertex(p, part) if p[2] > 0 else poly_range(p, part)[0]
         low = min(least(row, part) for row, part in in_pieces(node, node.tables[0], u))
         refuse(not finite(low), "a line is not below its kink: a range is infinite")
         self.parts, self.base = {i: (ZERO, s, ZERO)}, point(self.side * low)
 
-def minorant(nodes, y, r, held):
+# --- minima --------------------------------------------------------------------------------------
+def penalised(nodes, claim):
+    """Return f plus weights times the distances of constraints, then of variables, from their
+    limits: f itself where these hold."""
+    out, ends, bounds = list(nodes), [len(nodes) - 1], list(zip(claim["lower"], claim["upper"]))
+    def add(op, *of, **data): out.append(read_node({"op": op, "of": list(of)} | data, len(out), out))
+    def texts(row): return [f"{q.numerator:#x}/{q.denominator:#x}" for q in row]
+    parts = [(low, up, f) for f, low, up in map(dict.values, claim["constraints"])]
+    for k, (w, (low, up, *part)) in enumerate(zip(claim["penalties"], parts + bounds), -len(parts)):
+        if not w: continue
+        last = len(out) - 1
+        for node in part[0][1:] if part else ():
+            out.append(copy.copy(node))
+            out[-1].of = [a and a + last for a in node.of]
+        if not part: add("affine", 0, columns=1, width=len(bounds), at=[[k]])
+        rows = [(low, -ONE[0])] * finite(low) + [(ZERO,)] * (low < up) + [(-up, ONE[0])] * finite(up)
+        limits = texts(sorted(filter(finite, {low, up})))
+        arg = len(out) - 1 if len(out) - 1 > last else 0
+        add("piecewise", arg, pieces=list(map(texts, rows)), breakpoints=limits)
+        add("affine", len(out) - 1, columns=1, width=1, rows=[texts([w])])
+        ends.append(len(out) - 1)
+    if ends[1:]: add("add", *ends)
+    return out
+def minorant(nodes, y, r, held, box=None):
     """Return curvature, eps and loss: f(z) >= f(y) - loss - eps |h| + h'Mh/2, h = z - y, |h| <= r."""
-    last, one = len(nodes) - 1, [point(ONE)]
-    run, at = Pass(nodes, y, r, held), Pass(nodes, y, ZERO, held, only=True)
-    total, _ = run.backward(last, one)
+    last, parts = len(nodes) - 1, [(nodes[k], row, part) for k, own in held.items() for row, part in own.items()]
+    run, at = Pass(nodes, y, r, held, box=box), Pass(nodes, y, ZERO, held, only=True)
+    total, _ = run.backward(last, [ONE])
     loss = max(value_of(nodes, exact(list(y)))[1] - at.values[last][0][0], ZERO)
-    eps = length(at.backward(last, one, slopes_only=True)[1])
-    parts = [(nodes[k], row, part) for k, own in held.items() for row, part in own.items()]
-    bare = Pass(nodes, y, r, {}) if any(part.sharp for *_, part in parts) else None
+    eps = length(at.backward(last, [ONE], slopes_only=True)[1])
+    bare = Pass(nodes, y, r, {}, box=box) if any(part.sharp for *_, part in parts) else None
     for node, row, part in parts:
         loss += part.charge
         for sharp in part.sharp:
@@ -773,21 +739,18 @@ def sharpness(bare, node, row, part, sharp, total):
     refuse(not finite(part.least), "an adjoint is not bounded")
     slopes, values, affine = bare.here.slopes[arg], bare.here.values[arg], bare.nodes[arg].affine
     refuse(node.op == "norm2" and not affine, "a norm of a curved argument is not sharp here")
-    kappa = part.least * sigma
-    factors = {one: point(ONE)} | ({other: point(-ONE)} if node.op == "max" else {})
+    kappa, factors = part.least * sigma, {other: point(-ONE[0]), one: ONE} if node.op == "max" else {one: ONE}
     rows = [combine((c, slopes[i]) for i, c in factors.items())]
     gap = sum((c * values[i] for i, c in factors.items()), point(-part.parts[one][0]))
     if node.op == "norm2":
-        rows = [slopes[i] for i in node.row(row)]
-        gap = row_length([values[i] for i in node.row(row)])
+        rows, gap = [slopes[i] for i in node.row(row)], row_length([values[i] for i in node.row(row)])
     mids = [{j: point(u.mid()) for j, u in g.items()} for g in rows]
     size = row_length([u for g in mids for u in g.values()])[1]
     if not size: return ZERO, ZERO
-    for sign in () if affine else (point(ONE), point(-ONE)):
+    for sign in () if affine else (ONE, point(-ONE[0])):
         start = [sign * factors.get(i, NIL) for i in range(bare.nodes[arg].size)]
-        refuse(not bare.backward(arg, start)[0].at_least(-bend),
-               "an argument bends more than is stated")
-    for g in mids: total.outer(2 * kappa / (bare.r * size), g)
+        refuse(not bare.backward(arg, start)[0].at_least(-bend), "an argument bends more than is stated")
+    for g in mids: total.add(point(2 * kappa / (bare.r * size)), g)
     for j in range(total.d): total.rows[j][j] -= 0 if affine else kappa * bend
     blur = sum(row_length([point(u.radius()) for u in g.values()])[1] for g in rows)
     return kappa * gap.size(), kappa * blur
@@ -799,13 +762,13 @@ def check_cases(claim, nodes):
     eps the length of the gradient of m at y, any point. Either that is never below goal: the case is
     closed; or z with f(z) < goal are in a ball around y, which makes the ranges smaller. These are
     looked at again, or split: u <= t, or u >= t. In the beginning ranges are infinite."""
-    held, growth, one, last = claim["lines"], claim["cases"]["growth"], [point(ONE)], len(nodes) - 1
+    held, growth, last = claim["lines"], claim["cases"]["growth"], len(nodes) - 1
     for k, node in enumerate(nodes):
         if k in held: right = nodes[node.of[0]].affine and not any(any(p[3:]) for p in node.tables[0])
         else: right = node.op in ("affine", "add") or not any(nodes[a].kinked for a in node.of)
         refuse(not right, f"cases have no rule for node {k}")
     run = Pass(nodes, [ZERO] * nodes[0].size, INF, held, only=True)
-    refuse(growth <= 0 or not run.backward(last, one)[0].at_least(growth),
+    refuse(growth <= 0 or not run.backward(last, [ONE])[0].at_least(growth),
            f"what is left without kinks is not proved to have a curvature of {show(growth)}")
     lines = [(nodes[k].of[0], i, nodes[k], line) for k, own in held.items() for i, line in own.items()]
     steep = [length(run.slopes[arg][i]) for arg, i, *_ in lines]
@@ -816,57 +779,67 @@ def check_cases(claim, nodes):
         if ranges is not None and all(lo <= hi for lo, hi in ranges):
             for (_, i, node, line), s, u in zip(lines, case["slopes"], ranges): line.lay(node, i, s, u)
             at = Pass(nodes, case["point"], ZERO, held, only=True)
-            eps = length(at.backward(last, one, slopes_only=True)[1])
+            eps = length(at.backward(last, [ONE], slopes_only=True)[1])
             square = eps * eps + 2 * growth * (goal - at.values[last][0][0])
             if square > 0:
                 far = (eps + root(square, True)) / growth
                 rest = [u & (at.values[arg][i] + Span(-far * b, far * b))
                         for u, b, (arg, i, *_) in zip(ranges, steep, lines)]
-        refuse(rest is not None and not case["sides"], f"case {k} is not closed")
-        left += [rest and [u & side if j == case.get("entry") else u for j, u in enumerate(rest)]
-                 for side in case["sides"]]
+        refuse(rest is not None and not case["parts"], f"case {k} is not closed")
+        sides = [Span(case["t"], INF), Span(-INF, case["t"])] if "t" in case else [None] * case["parts"]
+        left += [rest and [u & side if side and j == case["entry"] else u for j, u in enumerate(rest)]
+                 for side in sides]
     refuse(left, "a case is missing")
 def check_minimum(claim, nodes):
-    """Decide ball and global claims: f >= f(x) - gap within radius of x, or everywhere."""
-    names = ("delta", "eps", "growth", "convexity", "reach", "radius", "within", "strict", "unique")
-    delta, eps, growth, convex, r, radius, within, strict, unique = (claim[n] for n in names)
-    y, x, everywhere = fractions(claim["pivot"]), fractions(claim["x"]), claim["scope"] == "global"
-    whole, by_cases = claim.get("global_gap", ZERO), "cases" in claim
-    refuse(min(delta, eps, claim["gap"], whole, radius) < 0 or not r > 0, "a radius, gap or bound is negative")
-    refuse(sum((a - b) ** 2 for a, b in zip(x, y)) > delta**2, f"the pivot is farther than {show(delta)} from x")
-    total, found, loss = minorant(nodes, y, r, claim["held"])
+    """Decide ball and global claims: f >= f(x) - gap within radius of x, or everywhere; with
+    penalties, among feasible points: they are 0 there, and not negative elsewhere."""
+    delta, eps, most, growth, convex, r, radius, within, strict, unique = (claim[name] for name in (
+        "delta", "eps", "gap", "growth", "convexity", "reach", "radius", "within", "strict", "unique"))
+    nodes, y, x, everywhere = claim["program"], fractions(claim["pivot"]), claim["x"], claim["scope"] == "global"
+    whole, by_cases, slack = claim.get("global_gap", ZERO), "cases" in claim, claim.get("violation", ZERO)
+    refuse(min(delta, eps, most, whole, radius, slack, *claim.get("penalties", ())) < 0 or not r > 0,
+           "a radius, gap, bound or weight is negative")
+    check_near(claim, [claim["pivot"]])
+    local, box, covered, flat = strict or finite(within), None, not finite(r), True
+    if "penalties" in claim:
+        check_place(claim, x, slack)
+        check_place(claim, x, bounds_only=True)
+        check_place(claim, claim["pivot"], bounds_only=not local)
+        box = [Span(*ends) for ends in zip(claim["lower"], claim["upper"])]
+        covered |= row_length([u + point(-q) for u, q in zip(box, y)])[1] <= r
+        flat = all(part["function"][-1].affine for part in claim["constraints"])
+    total, found, loss = minorant(nodes, y, r, claim["held"], box)
     refuse(not total.at_least(growth), f"the curvature is not proved to be at least {show(growth)}")
     refuse(not found <= eps, f"the gradient of the minorant is not proved to be at most {show(eps)}")
     if growth > 0 and times(growth, r) > eps: gap = loss + eps * eps / (2 * growth)
     else:
         refuse(not finite(r) and (growth < 0 or eps > 0), "there is no finite gap: no growth, and eps is not 0")
         gap = loss + (eps * r - growth * r * r / 2 if finite(r) else 0)
-    gap += value_of(nodes, claim["x"])[1] - value_of(nodes, claim["pivot"])[0]
-    refuse(max(gap, 0) > claim["gap"], f"the gap is not proved to be at most {show(claim['gap'])}")
-    if strict or finite(within):
+    gap += value_of(nodes, x)[1] - value_of(nodes, claim["pivot"])[0]
+    refuse(max(gap, 0) > most, f"the gap is not proved to be at most {show(most)}")
+    if local:
         far = (eps + root(eps * eps + 2 * growth * loss, True)) / growth if growth > 0 else INF
         refuse(not far < r, "the lowest points are not proved to be inside the ball")
         refuse(not finite(within) or far + delta > within, "a minimiser is not proved to be so close")
         refuse(finite(radius) and within >= radius, "a minimiser is not proved to be in the ball around x")
     if finite(convex):
-        bare = Pass(nodes, y, INF if everywhere else r, {}).backward(len(nodes) - 1, [point(ONE)])[0]
+        bare = Pass(nodes, y, INF if everywhere else r, {}, box=box).backward(len(nodes) - 1, [ONE])[0]
         refuse(convex < 0 or not bare.at_least(convex), "f is not proved to be so convex")
-    refuse(unique and not (strict and 0 < convex < INF), "unique needs strict, and strict convexity")
-    if everywhere:
-        closed = by_cases and whole <= claim["gap"] and not strict and not finite(within)
-        refuse(finite(radius) or (finite(r) and not (strict and finite(convex)) and not closed),
-               "global needs curvature everywhere, or a strict minimum of a convex function, or cases that show the gap")
-    else:
-        refuse(not finite(radius) or radius + delta > r,
-               "the ball around x is not inside the one around the pivot")
+    refuse(unique and not (strict and flat and 0 < convex < INF), "unique needs strict, and strict convexity")
+    closed = by_cases and whole <= most and not local
+    closed |= covered or (strict and finite(convex))
+    refuse(everywhere and (finite(radius) or not closed),
+           "global needs curvature everywhere, or a strict minimum of a convex function, or cases that show the gap")
+    refuse(not everywhere and (not finite(radius) or radius + delta > r),
+           "the ball around x is not inside the one around the pivot")
     if by_cases: check_cases(claim, nodes)
     kind = "a unique" if unique else "a strict" if strict else "a"
     where = "global minimum" if everywhere else f"minimum on a ball of radius {show(radius)}"
+    among = " among feasible points" if box else ""
     more = f", and f is nowhere lower by more than {show(whole)}" if by_cases else ""
-    return f"x is {kind} {where} up to a gap of {show(claim['gap'])} for the function in this file, of {len(x)} variables{more}"
+    return (f"x is {kind} {where}{among} up to a gap of {show(most)}"
+            f" for the function in this file, of {len(y)} variables{more}")
 
-STATIONARY = {"near": "near stationary", "goldstein": "goldstein stationary",
-              "near-kkt": "near KKT", "plus": "stationary with its term"}
 # --- the claim -----------------------------------------------------------------------------------
 def check(claim, nodes):
     """Return a sentence that says what is proved, or raise `Refused`."""
@@ -879,41 +852,34 @@ def check(claim, nodes):
         refuse(fall <= 0 or gap < fall, f"f is not proved to fall by {show(fall)}")
         return f"x is not a minimum: at a point of this file f is lower by {show(fall)}, or more"
     eps, delta, at_pivot = claim["eps"], claim["delta"], "pivot" in claim
-    weights = exact(claim["weights"]).lo  # the denominator cancels
-    places = ([(claim["pivot"], v) for v in claim["directions"]] if at_pivot else
-              [(y, None) for y in claim["points"]])
-    parts = [(nodes, y, v, Fraction(a)) for (y, v), a in zip(places, weights) if a > 0]
-    refuse(eps < 0 or delta < 0 or not parts or min(weights) < 0,
-           "eps, delta and weights must not be negative, nor all weights 0")
-    total, minus = sum(weights), [-a for a in x.lo]
-    for y in {id(y): y for _, y, *_ in parts}.values():
-        gap = y + Vec(minus, minus, x.den)
-        refuse(longer(gap, delta), f"a point is farther than delta = {show(delta)} from x")
-    bound, fixed = eps, units(len(minus), {})
+    weights, shift = exact(claim["weights"]).lo, [ZERO] * len(x.lo)  # their denominator cancels
+    ways = claim.get("directions", [None] * len(weights))
+    places = [claim["pivot"]] * len(ways) if at_pivot else claim["points"]
+    parts = [(nodes, y, v, Fraction(a)) for y, v, a in zip(places, ways, weights) if a > 0]
+    refuse(min(eps, delta, *weights) < 0 or not parts, "eps, delta or a weight is negative, or all weights are 0")
+    check_near(claim, [y for _, y, *_ in parts])
+    total, bound = sum(weights), eps
     if kind == "near-kkt":
-        check_bounds(claim, x)
+        check_place(claim, x, bounds_only=True)
         check_multipliers(claim)
-        parts += [(claim["constraints"][row["constraint"]]["nodes"], claim["pivot"],
-                   row["direction"], total * row["weight"]) for row in claim["rows"] if row["weight"]]
-        fixed = exact([total * n for n in fractions(claim["normal"])])
+        parts += [(claim["constraints"][i]["function"], claim["pivot"], way, total * weight)
+                  for i, weight, way in map(dict.values, claim["rows"]) if weight]
+        shift = fractions(claim["normal"])
     if kind == "plus":
-        v = fractions(claim["subgradient"])
-        gap, away = term_gap(claim["term"], fractions(x), v)
+        shift = fractions(claim["subgradient"])
+        gap, away = term_gap(claim["term"], fractions(x), shift)
         refuse((gap and away >= delta) or away > delta, "x is too far from the domain of h")
-        bound, fixed = eps - (gap / (delta - away) if gap else 0), exact([total * q for q in v])
-    for soft in (True, False):  # exactly only where rounding leaves it open
-        whole, seen = fixed, {}
-        for f, y, v, weight in parts:
-            start = ([Vec(y.lo, y.hi, y.den, soft)], {0: [y]})
-            side = Side(f, y, v, *(seen.setdefault(id(f), start) if at_pivot else start))
-            whole += side.gradient(len(f) - 1, exact([weight]))
-        most = max(bound, 0) * total
-        if bound >= 0 and not longer(whole, most):
-            what = "limits of gradients at the pivot" if at_pivot else "gradients"
-            return (f"x is ({show(eps)}, {show(delta)})-{STATIONARY[kind]} for the function"
-                    f" in this file, of {len(minus)} variables: {len(parts)} {what} prove it")
-        if longer(whole, most, surely=True): break
-    raise Refused(f"the combination of the gradients is not proved to be at most {show(eps)}")
+        bound -= gap / (delta - away) if gap else 0
+    whole, seen = exact([total * q for q in shift]), {}
+    for f, y, v, weight in parts:
+        side = Side(f, y, v, seen.setdefault(id(f), [y]) if at_pivot else [y])
+        whole += side.gradient(len(f) - 1, exact([weight]))
+    refuse(bound < 0 or longer(whole, bound * total),
+           f"the combination of the gradients is not proved to be at most {show(eps)}")
+    how = {"near-kkt": "near KKT", "plus": "stationary with its term"}.get(kind, f"{kind} stationary")
+    what = "limits of gradients at the pivot" if at_pivot else "gradients"
+    return (f"x is ({show(eps)}, {show(delta)})-{how} for the function in this file,"
+            f" of {len(shift)} variables: {len(parts)} {what} prove it")
 def show(q, digits=9):
     return f"{float(q):.{digits}g}" if abs(q) < 10**308 else "-" * (q < 0) + "more than 1e300"
 
@@ -926,92 +892,81 @@ def elided(values, most=3):
     return ", ".join(values if len(values) <= most else [*values[:most - 1], "...", values[-1]])
 def terms(coefficients, names):
     """Return 2 a - b + 3 for numbers and names, the last of which may be empty."""
-    out = ""
-    for q, name in zip(coefficients, names):
-        size = "" if abs(q) == 1 and name else short(abs(q))
-        if q: out += (" - " if q < 0 else " + ") + f"{size} {name}".strip()
-    return (out.removeprefix(" + ") if out[:2] != " -" else "-" + out[3:]) or "0"
+    sizes = [(q, "" if abs(q) == 1 and name else short(abs(q)), name) for q, name in zip(coefficients, names)]
+    parts = ["-" * (q < 0) + f"{size} {name}".strip() for q, size, name in sizes if q]
+    return " + ".join(parts).replace("+ -", "- ") or "0"
 def describe(nodes, name="f(x)"):
     """Return lines of a formula; rows of matrices are elided."""
-    texts, notes = [], []
-    uses = collections.Counter(a for node in nodes for a in node.of)
+    texts, notes, uses = [], [], collections.Counter(a for node in nodes for a in node.of)
     for k, node in enumerate(nodes):
-        u, c = texts[node.of[0]] if node.of else "x", node.columns
-        match node.op:
+        args, c, op = [texts[a] for a in node.of], node.columns, node.op
+        match op:
             case "variable": text = "x"
-            case "affine": text = describe_affine(node, k, u, notes)
-            case "add": text = " + ".join(texts[a] for a in node.of).replace("+ -", "- ")
-            case "multiply":
-                text = f"({u})^2" if len(set(node.of)) < 2 else f"({u}) ({texts[node.of[1]]})"
-            case "piecewise":
-                rows, ends = node.tables[0], node.ends
-                found = NAMES.get((tuple(ends), tuple(map(tuple, rows))))
-                said = [terms(row, ["", "t", *(f"t^{j}" for j in range(2, 32))]) for row in rows]
-                if not found: notes.append(f"p{k}(t) = {said[0]}" + "".join(
-                    f" up to {short(t)}, then {then}" for t, then in zip(ends[:4], said[1:5]))
-                    + (", ..." if len(ends) > 4 else ""))
-                text = f"{found or f'p{k}'}({u})"
-            case op: text = f"{op}{f' of {c}-rows' if node.size > 1 < c else ''}({u})"
+            case "affine": text = describe_affine(node, k, *args, notes)
+            case "add": text = " + ".join(args).replace("+ -", "- ")
+            case "multiply": text = f"({args[0]})^2" if len(set(node.of)) < 2 else "({}) ({})".format(*args)
+            case _:
+                if op == "piecewise": op = describe_pieces(node, k, notes)
+                text = f"{op}{f' of {c}-rows' if node.size > 1 < c else ''}({args[0]})"
         if (uses[k] > 1 and len(text) > 3) or len(text) > 300:
             notes.append(f"u{k} = {text}")
             text = f"u{k}"
         texts.append(text)
     return "\n  ".join([f"{name} = {texts[-1]}", *notes])
+def describe_pieces(node, k, notes):
+    found = NAMES.get((tuple(node.ends), tuple(map(tuple, node.tables[0]))))
+    if found: return found
+    rows = [terms(row, ["", "t", *(f"t^{j}" for j in range(2, len(row)))]) for row in node.tables[0]]
+    said = [f"{row} up to {short(t)}" for row, t in zip(rows, node.ends)] + rows[-1:]
+    notes.append(f"p{k}(t) = " + ", then ".join(said[:5] + ["..."] * (len(said) > 5)))
+    return f"p{k}"
+def describe_affine(node, k, u, notes):
+    bare, u = u, u if u.isalnum() or (u.endswith(")") and " " not in u) else f"({u})"
+    offset, width, row = fractions(node.offset[0]) if node.offset else [], len(node.transposed), node.table[0]
+    values, places = [Fraction(a, node.den) for _, a in row], [f"{p}" for p, _ in row]
+    if len(node.table) == 1 == node.columns:
+        if width == len(row) and len(set(values)) == 1:
+            return terms([values[0], *offset], [u if width == 1 else f"sum({bare})", ""])
+        if len(row) <= 4: return terms([*values, *offset], [*(f"{u}[{p}]" for p in places), ""])
+    plus = f" + b{k}" if any(offset) else ""
+    if plus: notes.append(f"b{k} = ({elided(offset)})")
+    if all(row == [(i, node.den)] for i, row in enumerate(node.table)): return f"{bare}{plus}"
+    at = f" at {', '.join([*places[:3], '...'][:len(row)])}" if len(row) not in (0, width) else ""
+    notes.append(f"A{k} is {len(node.table)} x {width}, its first row {elided(values) or '0'}{at}")
+    return f"A{k} {u}{plus}"
 def describe_limits(claim):
     """Return lines about bounds, constraints and the term."""
     def within(low, name, up):
-        return (f"{short(low)} <= " if finite(low) else "") + name + (
-            f" <= {short(up)}" if finite(up) else "")
-    ends = list(enumerate(zip(claim["lower"], claim["upper"])))
-    some = [within(low, f"x[{k}]", up) for k, (low, up) in ends if finite(low) or finite(up)]
+        return f"{short(low)} <= " * finite(low) + name + f" <= {short(up)}" * finite(up)
+    some = [within(low, f"x[{k}]", up) for k, (low, up) in enumerate(zip(claim["lower"], claim["upper"]))
+            if finite(low) or finite(up)]
     if some: yield "where " + ", ".join(some[:4] + ["..."] * (len(some) > 4))
-    for i, part in enumerate(claim["constraints"]):
-        yield within(part["lower"], f"c{i}(x)", part["upper"]) + ", where "
-        yield describe(part["nodes"], f"c{i}(x)")
+    for i, (f, low, up) in enumerate(map(dict.values, claim["constraints"])):
+        yield within(low, name := f"c{i}(x)", up) + f", where \n{describe(f, name)}"
     if "term" in claim: yield f"and h is {claim['term']['name']}"
-def describe_affine(node, k, u, notes):
-    bare, u = u, u if u.isalnum() or (u.endswith(")") and " " not in u) else f"({u})"
-    rows = [[(p, Fraction(a, node.den)) for p, a in row] for row in node.table]
-    offset, width = fractions(node.offset[0]) if node.offset else [], len(node.transposed)
-    if len(rows) == 1 == node.columns:
-        values, last = [a for _, a in rows[0]], offset or [Fraction(0)]
-        if width == len(values) and len(set(values)) == 1:
-            return terms([values[0], *last], [u if width == 1 else f"sum({bare})", ""])
-        if len(values) <= 4:
-            return terms([*values, *last], [*(f"{u}[{p}]" for p, _ in rows[0]), ""])
-    plus = f" + b{k}" if any(offset) else ""
-    if plus: notes.append(f"b{k} = ({elided(offset)})")
-    if all(row == [(i, 1)] for i, row in enumerate(rows)): return f"{bare}{plus}"
-    first = elided([a for _, a in rows[0]]) or "0"
-    if len(rows[0]) not in (0, width):
-        first += " at " + ", ".join([*(str(p) for p, _ in rows[0][:3]), "..."][:len(rows[0])])
-    notes.append(f"A{k} is {len(rows)} x {width}, its first row {first}")
-    return f"A{k} {u}{plus}"
 
 # --- reading: Python's own errors about wrong types count as unreadable, too ----------------------
 WHOLE = r"0x[0-9a-f]{1,250000}|[0-9]{1,4000}"
 RATIONAL = re.compile(f"(-?(?:{WHOLE}))(?:/({WHOLE}))?")
 FLOAT = re.compile(r"(-?)0x([01])(?:\.([0-9a-f]{1,16}))?p([+-][0-9]{1,4})")
 def number(text, d=None):
-    found = FLOAT.fullmatch(text)
     spend(50)
-    if found:
+    if found := FLOAT.fullmatch(text):
         sign, lead, digits, exponent = found.groups(default="")
         need(abs(int(exponent)) <= 1100, "an exponent is beyond those of float64")
-        top, power = int(sign + lead + digits, 16), int(exponent) - 4 * len(digits)
-        return Fraction(top << max(power, 0), 1 << max(-power, 0))
+        return Fraction(int(sign + lead + digits, 16)) * Fraction(2) ** (int(exponent) - 4 * len(digits))
     found = RATIONAL.fullmatch(text) or reject(text)
     spend(2, 2 * len(text), 2 * len(text))
-    top, bottom = (int(part, 16 if "x" in part else 10) for part in found.groups(default="1"))
-    return Fraction(top, bottom)
-def many(read, whole=False):
-    """Return a reader of lists; if `whole`, with one entry for each variable."""
-    def listed(values, d=None):
-        right = isinstance(values, list) and (not whole or d in (None, len(values)))
-        need(right, "a list is missing, or has a wrong length")
-        return [read(value, d) for value in values]
-    return listed
-numbers = many(number, whole=True)
+    return Fraction(*(int(part, 16 if "x" in part else 10) for part in found.groups(default="1")))
+def weight(text, d=None):
+    need(number(text) >= 0, "a weight is negative: the term is not convex")
+    return number(text)
+def above(text, d=None): return INF if text is None else number(text)
+def below(text, d=None): return -INF if text is None else number(text)
+def plain(value, d): return value
+def flag(value, d):
+    need(type(value) is bool, "not true or false")
+    return value
 def natural(value, d=None):
     need(type(value) is int and 0 < value <= MAX_SIZE, "a size is not positive, or too large")
     return value
@@ -1019,91 +974,124 @@ def indices(values, size):
     places = isinstance(values, list) and all(type(k) is int and 0 <= k < size for k in values)
     need(places, "a list of places is wrong, or a place is out of range")
     return values
+def record(data, form, d):
+    """Read a value by its form: a reader, or for an object one for every field, and no others. A
+    field whose name ends with ? may be missing."""
+    if not isinstance(form, dict): return form(data, d)
+    form = {n.rstrip("?"): read for n, read in form.items() if n[-1] != "?" or n[:-1] in data}
+    need(set(data) == set(form), f"not the fields {', '.join(form)}")
+    return {name: record(data[name], read, d) for name, read in form.items()}
+def many(form, whole=False):
+    """Return a reader of lists; if `whole`, with one entry for each variable."""
+    def listed(values, d=None):
+        right = isinstance(values, list) and (not whole or d in (None, len(values)))
+        need(right, "a list is missing, or has a wrong length")
+        return [record(value, form, d) for value in values]
+    return listed
+numbers = many(number, whole=True)
+def vector(texts, d): return exact(numbers(texts, d))
+def read_function(data, d=None):
+    nodes = []
+    for k, node in enumerate(data): nodes.append(read_node(node, k, nodes))
+    need(nodes and nodes[-1].size == 1, "the last node must be one number")
+    need(d in (None, nodes[0].size), "a constraint has another number of variables")
+    return nodes
 def read_node(data, k, nodes):
     node, op = Node(), data["op"]
     hold(6000)
-    fields = set(data) - {"op", "of"} | (KINDS[op] & {"rows", "at", "offset"})
-    node.op, node.of = op, indices(data.get("of", []), k)  # nodes refer to earlier ones only
+    vars(node).update(record({"of": []} | data, KINDS[op], k))
     count = {"variable": 0, "multiply": 2, "add": max(1, len(node.of))}.get(op, 1)
-    right = fields == KINDS[op] and len(node.of) == count and (op == "variable") == (k == 0)
+    right = len(node.of) == count and (op == "variable") == (k == 0)
     need(right and len({nodes[a].size for a in node.of}) <= 1, f"node {k} is malformed")
-    node.size = nodes[node.of[0]].size if node.of else natural(data["size"])
-    node.work, node.columns = node.size * (1 + len(node.of)), natural(data.get("columns", 1))
+    if node.of: node.size = nodes[node.of[0]].size
+    node.work = node.size * (1 + len(node.of))
     node.affine = op in ("variable", "affine", "add") and all(nodes[a].affine for a in node.of)
     node.flat = op in ("variable", "affine", "add", "max")
     need(node.size % node.columns == 0, f"node {k} has rows of a wrong length")
     node.size //= node.columns
-    if op == "piecewise": read_pieces(node, data)
-    if op == "affine": read_matrix(node, data)
+    if op == "piecewise": read_pieces(node)
+    if op == "affine": read_matrix(node)
     node.kinked = any(node.bends) or any(nodes[a].kinked for a in node.of)
     return node
-def read_pieces(node, data):
-    breakpoints, rows = numbers(data["breakpoints"]), [numbers(p) for p in data["pieces"]]
-    need(len(rows) == len(breakpoints) + 1 <= 1000, "the number of pieces is wrong")
+def read_pieces(node):
+    ends, rows = node.breakpoints, node.pieces
+    need(len(rows) == len(ends) + 1 <= 1000, "the number of pieces is wrong")
     width = max(map(len, rows))
     spend(60 * len(rows) * (width + 1))
-    node.bits = max(longest(q.as_integer_ratio()) for row in [breakpoints, *rows] for q in row)
+    node.bits = max(bits_of(q) for row in [ends, *rows] for q in row)
     need(0 < width <= MAX_DEGREE and node.bits < 9999, "a polynomial is empty, or too long")
+    need(all(map(operator.lt, ends, ends[1:])), "breakpoints must ascend")
     rows = [p + [ZERO] * (width - len(p)) for p in rows]
     slopes = list(map(derived, rows))
-    node.ends, node.tables = breakpoints, (rows, slopes, list(map(derived, slopes)))
+    node.ends, node.tables = ends, (rows, slopes, list(map(derived, slopes)))
     node.pieces, node.slopes = ([exact(c) for c in zip(*table)] for table in (rows, slopes))
     node.flat = not any(any(p[2:]) for p in rows)
-    need(all(map(operator.lt, breakpoints, breakpoints[1:])), "breakpoints must ascend")
-    jumps, node.bends = ([value_in([b - a for a, b in zip(*pair)], t) for t, *pair
-                          in zip(breakpoints, table, table[1:])] for table in (rows, slopes))
+    jumps, node.bends = ([value_in(list(map(operator.sub, q, p)), t) for t, p, q in zip(ends, table, table[1:])]
+                         for table in (rows, slopes))
     need(not any(jumps), "a piecewise function is not continuous")
-def read_matrix(node, data):
-    width = node.size
-    need(data["width"] == width, "a matrix has another width than its argument")
-    at = data["at"] if "at" in data else [list(range(width))] * len(data["rows"])
-    rows = data["rows"] if "rows" in data else [["1"] * len(places) for places in at]
-    node.size, count = natural(len(rows) * node.columns), width + len(at) + sum(map(len, at))
+def read_matrix(node):
+    at = [list(range(node.width))] * len(node.rows) if node.at is None else node.at
+    rows = [["1"] * len(places) for places in at] if node.rows is None else node.rows
+    need(node.width == node.size and len(rows) == len(at), "a matrix does not fit its argument, or its places")
+    node.size, count = natural(len(rows) * node.columns), node.width + len(at) + sum(map(len, at))
     node.work = node.columns * count
     hold(1100 * count)
-    need(all(len(set(indices(p, width))) == len(p) for p in at), "a place comes twice in a row")
-    need(len(rows) == len(at), "places and rows do not fit")
+    need(all(len(set(indices(p, node.width))) == len(p) for p in at), "a place comes twice in a row")
     whole = exact([a for row, places in zip(rows, at) for a in numbers(row, len(places))])
     hold(whole.room)
     entries, node.den, node.bits = iter(whole.lo), whole.den, whole.bits
     node.table = [[(k, a) for k, a in zip(p, entries) if a] for p in at]
-    node.transposed = [[] for _ in range(width)]
+    node.transposed = [[] for _ in range(node.width)]
     for i, row in enumerate(node.table):
         for k, a in row: node.transposed[k].append((i, a))
-    if "offset" in data: node.offset = [exact(numbers(data["offset"], node.size))]
-def record(data, fields, d):
-    """Read an object that has these fields, and no others, each by its reader."""
-    need(set(data) == set(fields), f"not the fields {', '.join(fields)}")
-    return {name: read(data[name], d) for name, read in fields.items()}
-def above(text, d=None): return INF if text is None else number(text)
-def below(text, d=None): return -INF if text is None else number(text)
-def vector(texts, d): return exact(numbers(texts, d))
-def plain(value, d): return value
-def flag(value, d):
-    need(type(value) is bool, "not true or false")
-    return value
-def multiplier(data, d):
-    return record(data, {"constraint": plain, "weight": number, "direction": vector}, d)
+    if node.offset is not None:
+        need(len(node.offset) == node.size, "an offset has a wrong length")
+        node.offset = [exact(node.offset)]
+def read_term(data, d):
+    name = data.pop("name")
+    term = {"name": name} | record(data, TERMS[name], d)
+    if name == "group_l2":
+        places = [i for group in term["groups"] for i in group]
+        need(len(set(places)) == len(places), "groups overlap")
+        need(len(term["weight"]) == len(term["groups"]), "one weight per group is needed")
+    if name == "nuclear":
+        shape, sides = (term["rows"], term["columns"]), (term["left"], term["right"])
+        right = math.prod(shape) == d and shape == tuple(map(len, sides))
+        need(right and len(set(map(len, sides[0] + sides[1]))) == 1, "a matrix has a wrong shape")
+    return term
+KINDS = {op: {"op": plain, "of": indices} | form for op, form in {  # nodes of earlier ones only
+    "variable": {"size": natural}, "add": {}, "multiply": {}, "log": {},
+    "affine": {"columns": natural, "width": natural, "rows?": many(plain), "at?": many(plain),
+               "offset?": many(number)},
+    "piecewise": {"breakpoints": many(number), "pieces": many(many(number))},
+    "max": {"columns": natural}, "norm2": {"columns": natural}, "logsumexp": {"columns": natural}}.items()}
 BALL = {"eps": number, "delta": number}
-LIMITS = {"lower": many(below, whole=True), "upper": many(above, whole=True)}
+BOUNDS = {"lower": many(below, whole=True), "upper": many(above, whole=True)}
+LIMITS = {"bounds?": BOUNDS, "constraints?": many({"function": read_function, "lower": below, "upper": above})}
 POINTS = {"points": many(vector), "weights": many(number)}
 NEAR = {"pivot": vector, "directions": many(vector), "weights": many(number)}
-CLAIMS = {  # numbers of the claim, evidence, and what else the file has, or may have
-    "near": (BALL, NEAR, ""),
-    "goldstein": (BALL, POINTS, ""),
-    "near-kkt": (BALL, NEAR | {"rows": many(multiplier), "normal": vector, "separation": vector},
-                 "bounds constraints"),
-    "plus": (BALL, POINTS | {"subgradient": vector}, "term"),
-    "refutation": ({"fall": number}, {"point": vector}, "bounds constraints"),
+ROW = {"constraint": plain, "weight": number, "direction": vector}
+ENTRY = {"node": plain, "row": plain}
+SUPPORT = ENTRY | {"place": plain, "s": number, "t?": number, "p?": number}
+SHARP = ENTRY | {"one": plain, "other": plain, "sigma": number, "bend": number}
+CASE = {"point": numbers, "slopes": many(number), "parts": plain, "entry?": plain, "t?": number}
+CLAIMS = {  # numbers of the claim, evidence, and what else the file has
+    "near": (BALL, NEAR, {}),
+    "goldstein": (BALL, POINTS, {}),
+    "near-kkt": (BALL, NEAR | {"rows": many(ROW), "normal": vector, "separation": vector}, LIMITS),
+    "plus": (BALL, POINTS | {"subgradient": vector}, {"term": read_term}),
+    "refutation": ({"fall": number}, {"point": vector}, LIMITS),
     "minimum": (BALL | {"gap": number, "radius": above, "within": above, "scope": plain,
-                        "strict": flag, "unique": flag},
+                        "strict": flag, "unique": flag, "global_gap?": number,
+                        "violation?": number},
                 {"pivot": vector, "reach": above, "growth": number, "convexity": above,
-                 "supports": many(plain), "sharp": many(plain)}, ""),
+                 "supports": many(SUPPORT), "sharp": many(SHARP), "penalties?": many(number),
+                 "cases?": {"growth": number, "tree": many(CASE)}}, {}),
 }
 TERMS = {
-    "l1_box": LIMITS | {"weight": numbers}, "simplex": {"total": number},
-    "group_l2": {"groups": many(indices), "weight": many(number)},
-    "nuclear": {"weight": number, "rows": natural, "columns": natural, "left": many(many(number)),
+    "l1_box": BOUNDS | {"weight": many(weight, whole=True)}, "simplex": {"total": number},
+    "group_l2": {"groups": many(indices), "weight": many(weight)},
+    "nuclear": {"weight": weight, "rows": natural, "columns": natural, "left": many(many(number)),
                 "right": many(many(number))},
 }
 def read(path):
@@ -1120,88 +1108,51 @@ def read(path):
     need(data["schema"] == "goldstein-proof" and type(version) is int and version in (1, 2),
          "not a proof file, or another schema or version")
     need(version == 2 or kind in ("near", "goldstein"), "version 1 has no such claim")
-    stated, shown, more = CLAIMS[kind]
-    if kind == "minimum" and "cases" in data["evidence"]:
-        stated, shown = stated | {"global_gap": number}, shown | {"cases": plain}
-    fields = {"schema", "version", "claim", "x", "evidence", "function", *more.split()}
-    need(fields - {"bounds", "constraints"} <= set(data) <= fields, "not the fields of a proof file")
+    form = CLAIMS[kind]
     nodes = read_function(data["function"])
     d = nodes[0].size
-    claim = {"kind": kind, "x": vector(data["x"], d), "lower": [-INF] * d, "upper": [INF] * d}
-    claim |= record(data["claim"], stated, d) | record(data["evidence"], shown, d)
-    if "bounds" in data: claim |= record(data["bounds"], LIMITS, d)
-    parts = claim["constraints"] = many(read_constraint)(data.get("constraints", []), d)
-    indices([part["constraint"] for part in claim.get("rows", [])], len(parts))
+    limits = LIMITS if "penalties" in data["evidence"] else {}
+    whole = {"schema": plain, "version": plain, "function": plain, "x": vector}
+    found = record(data, whole | {"claim": form[0], "evidence": form[1]} | form[2] | limits, d)
+    claim = {"kind": kind, "lower": [-INF] * d, "upper": [INF] * d, "constraints": []} | found
+    for name in ("claim", "evidence", "bounds"): claim |= found.get(name, {})
+    indices([row["constraint"] for row in claim.get("rows", [])], len(claim["constraints"]))
     vectors = claim.get("directions", claim.get("points", []))
     need(len(vectors) == len(claim.get("weights", [])), "one weight per vector is needed")
-    if kind == "plus": claim["term"] = read_term(data["term"], d)
-    if kind == "minimum": claim["held"] = read_supports(claim, nodes)
-    if "cases" in claim: read_cases(claim, nodes)
+    if kind == "minimum": read_minimum(claim, nodes)
     return claim, nodes
-def read_cases(claim, nodes):
-    """Read a tree; it has lines for all entries with kinks. The lower side of a split is the last."""
-    claim["lines"] = {k: {i: Line() for i in range(node.size)} for k, node in enumerate(nodes)
-                      if any(node.bends)}
-    size = sum(map(len, claim["lines"].values()))
-    def slopes(values, d): return numbers(values, size)
-    def case(data, d):
-        (parts,) = indices([data["parts"]], 3)
-        split = {"entry": plain, "t": number} if parts == 2 else {}
-        found = record(data, {"point": numbers, "slopes": slopes, "parts": plain} | split, d)
-        if not split: return found | {"sides": [Span(-INF, INF)] * parts}
-        indices([found["entry"]], size)
-        return found | {"sides": [Span(found["t"], INF), Span(-INF, found["t"])]}
-    fields = {"growth": number, "tree": many(case)}
-    claim["cases"] = record(claim["cases"], fields, nodes[0].size)
-def read_supports(claim, nodes):
-    """Return the substitutes for entries, by node and row."""
+def read_minimum(claim, nodes):
+    """Find the program that supports, substitutes for entries by node and row, and cases are about.
+    A tree has lines for all entries with kinks. The lower side of a split is the last."""
     need(claim["scope"] in ("ball", "global"), "this scope of a minimum is outside this checker")
-    held = {}
-    def entry(part, names, *places):
-        fields = dict.fromkeys(("node", "row", *places), plain) | dict.fromkeys(names, number)
-        found = record(part, fields, None)
-        (k,) = indices([found["node"]], len(nodes))
-        (i,) = indices([found["row"]], nodes[k].size)
-        at, row = [found[name] for name in places], nodes[k].row(i)
-        need(nodes[k].op in ("piecewise", "max", "norm2") and min(indices(at, row.stop)) in row,
-             "a support is of a node that has none, or of another row")
-        return found, nodes[k].op, held.setdefault(k, {}).setdefault(i, Held())
-    for part in claim["supports"]:
-        found, op, own = entry(part, "stp" if "t" in part else "s", "place")
-        need((op == "piecewise") == ("t" in part) and found["place"] not in own.parts,
-             "a support is none, or comes twice")
-        own.parts[found["place"]] = found.get("t", ZERO), found["s"], found.get("p", ZERO)
-    for part in claim["sharp"]:
-        found, _, own = entry(part, ("sigma", "bend"), "one", "other")
-        need(own.parts and found["sigma"] >= 0, "a sharpness is none")
-        own.sharp.append([found[name] for name in ("one", "other", "sigma", "bend")])
-    return held
-def read_function(data):
-    nodes = []
-    for k, node in enumerate(data): nodes.append(read_node(node, k, nodes))
-    need(nodes and nodes[-1].size == 1, "the last node must be one number")
-    return nodes
-def read_constraint(data, d):
-    part = record(data, {"function": plain, "lower": below, "upper": above}, d)
-    part["nodes"] = read_function(data["function"])
-    need(part["nodes"][0].size == d, "a constraint has another number of variables")
-    return part
-def read_term(data, d):
-    name = data.pop("name")
-    term = {"name": name} | record(data, TERMS[name], d)
-    if name == "group_l2":
-        places = [i for group in term["groups"] for i in group]
-        need(len(set(places)) == len(places), "groups overlap")
-        need(len(term["weight"]) == len(term["groups"]), "one weight per group is needed")
-    if name == "nuclear":
-        sides = term["left"] + term["right"]
-        need(term["rows"] * term["columns"] == d and len(term["left"]) == term["rows"]
-             and len(sides) == term["rows"] + term["columns"] and len(set(map(len, sides))) == 1,
-             "a matrix has a wrong shape")
-    weights = term.get("weight", [])
-    need(min([weights] if name == "nuclear" else weights, default=0) >= 0,
-         "a weight is negative: the term is not convex")
-    return term
+    tree, gap, among, slack = (a in claim for a in ("cases", "global_gap", "penalties", "violation"))
+    need(tree == gap and among == slack, "evidence and claim do not match")
+    if among:
+        right = len(claim["penalties"]) == len(claim["constraints"]) + nodes[0].size
+        need(right, "one penalty for each constraint and each variable is needed")
+        nodes = penalised(nodes, claim)
+    claim["program"], held = nodes, collections.defaultdict(dict)
+    for part in claim["supports"] + claim["sharp"]:
+        (k,), (i,) = indices([part["node"]], len(nodes)), indices([part["row"]], nodes[part["node"]].size)
+        places = [part[name] for name in ("place", "one", "other") if name in part]
+        op, row, own = nodes[k].op, nodes[k].row(i), held[k].setdefault(i, Held())
+        need(op in KINKED and min(indices(places, row.stop)) in row, "a support is of another node, or another row")
+        if "sigma" in part:
+            need(own.parts and part["sigma"] >= 0, "a sharpness is none")
+            own.sharp.append([part[name] for name in ("one", "other", "sigma", "bend")])
+        else:
+            right = (op == "piecewise") == ("t" in part) == ("p" in part) and places[0] not in own.parts
+            need(right, "a support is none, or comes twice")
+            own.parts[places[0]] = part.get("t", ZERO), part["s"], part.get("p", ZERO)
+    claim["held"] = held
+    if tree:
+        claim["lines"] = {k: {i: Line() for i in range(node.size)} for k, node in enumerate(nodes) if any(node.bends)}
+        size = sum(map(len, claim["lines"].values()))
+        for case in claim["cases"]["tree"]:
+            need(len(case["slopes"]) == size, "a case has not one slope for each entry with kinks")
+            right = (indices([case["parts"]], 3) == [2]) == ("entry" in case) == ("t" in case)
+            need(right, "a split is none")
+            indices([case["entry"]] if "entry" in case else [], size)
 def distinct(pairs):
     need(len(dict(pairs)) == len(pairs), "a key comes twice")
     return dict(pairs)

@@ -101,7 +101,7 @@ def _vectors(rng: random.Random, count: int, d: int) -> list[Row]:
     return [[Fraction(rng.choice([-2, -1, 0, 1, 1, 3])) for _ in range(d)] for _ in range(count)]
 
 
-def _limits(rng: random.Random, document: Document, pivot: Row) -> None:
+def limits(rng: random.Random, document: Document, pivot: Row) -> None:
     if rng.random() < 0.7:
         low = [
             rng.choice([None, q, q - 1, q - 1, q + 1 if rng.random() < 0.1 else q]) for q in pivot
@@ -126,7 +126,7 @@ def _limits(rng: random.Random, document: Document, pivot: Row) -> None:
 
 def _kkt(rng: random.Random, document: Document, pivot: Row, d: int) -> None:
     """Mostly what fits: normals at bounds, one sign a constraint, the one of its limit."""
-    _limits(rng, document, pivot)
+    limits(rng, document, pivot)
     count, parts = rng.choice([1, 2]), document.get("constraints", [])
     honest, used = rng.random() < 0.8, []
     for _ in range(rng.randint(0, 3) if parts else 0):
@@ -197,7 +197,7 @@ def _plus(rng: random.Random, document: Document, pivot: Row, d: int) -> None:
 
 
 def _refutation(rng: random.Random, document: Document, pivot: Row, d: int) -> None:
-    _limits(rng, document, pivot)
+    limits(rng, document, pivot)
     z = [q + Fraction(rng.randint(-4, 4), 4) for q in pivot]
     document["claim"], document["evidence"] = (
         {"kind": "refutation", "fall": "1"},

@@ -1,9 +1,10 @@
 """Proof files of minima, honest and forged, attacked by a search for lower points.
 
-A random function, random supports at some of its kinks, some of them wrong on purpose; the numbers
-of the claim are what `goldstein-check` itself derives of them, just so, or a little too good. What
-is true is found by looking: along axes, at random points of the ball, in decimals of some digits
-(`exact_oracle`). A claim that such a point contradicts must not be TRUE.
+A random function, in every third file bounds, constraints and penalties, random supports at some
+kinks, some of them wrong on purpose; the numbers of the claim are what `goldstein-check` itself
+derives of them, just so, or a little too good. What is true is found by looking: along axes, at
+random points of the ball, in decimals of some digits (`exact_oracle`). A claim that such a point
+contradicts must not be TRUE.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from benchmarks.adversary.exact_oracle import (
     rational,
     rationals,
 )
-from benchmarks.adversary.limit_files import texts
+from benchmarks.adversary.limit_files import limits, place, texts
 from benchmarks.adversary.proof_files import Program, ProofFile, written
 
 import goldstein_check as own
@@ -75,6 +76,18 @@ def random_minimum(seed: int) -> Document:
         "schema": "goldstein-proof", "version": 2, "claim": claim, "x": texts(rng, pivot),
         "function": nodes, "evidence": evidence,
     }  # fmt: skip
+
+
+def give_limits(rng: random.Random, document: Document) -> None:
+    """Bounds and constraints around the pivot, and penalties of some; x may violate them."""
+    pivot = rationals(document["evidence"]["pivot"])
+    limits(rng, document, pivot)
+    count = len(document.get("constraints", [])) + len(pivot)
+    weights = [rng.choice(["0", "1/2", "1", "2", "8"]) for _ in range(count)]
+    if rng.random() < 0.05:
+        weights[0] = "-1"
+    document["evidence"]["penalties"] = weights
+    document["claim"]["violation"] = rng.choice(["0", "0", "0", "1"])
 
 
 def give_supports(rng: random.Random, document: Document, nodes: list[Any]) -> None:
@@ -142,9 +155,10 @@ def derived(document: Document, folder: Any) -> tuple[Any, Any] | None:
     path.write_text(json.dumps(document))
     own.spent, own.kept = 0.0, 0
     try:
-        return own.read(path)  # type: ignore[no-any-return]
+        claim, nodes = own.read(path)
     except own.Unreadable:
         return None
+    return claim, claim.get("program", nodes)
 
 
 GROWTHS = [Fraction(q) for q in ("8", "6", "2", "1", "1/2", "1/8", "0", "-1/4", "-1", "-4", "-32")]
@@ -157,15 +171,23 @@ def fill(rng: random.Random, document: Document, folder: Any) -> bool:
         return False
     claim, nodes = read
     y, r = rationals(document["evidence"]["pivot"]), claim["reach"]
-    everywhere = not own.finite(r)
+    everywhere, box, flat, fails = not own.finite(r), None, True, list[str]()
+    place(document, y, fails)
+    if "bounds" in fails:
+        return False
+    if "penalties" in claim:
+        box = [own.Span(*ends) for ends in zip(claim["lower"], claim["upper"])]
+        flat = all(part["function"][-1].affine for part in claim["constraints"])
     try:
-        total, eps, loss = own.minorant(nodes, y, r, claim["held"])
+        total, eps, loss = own.minorant(nodes, y, r, claim["held"], box)
         if not own.finite(eps) or not own.finite(loss):
             return False
         growth = next((g for g in GROWTHS if total.at_least(g)), None)
         if growth is None or (everywhere and (growth < 0 or (growth == 0 and eps))):
             return False
-        plain, _ = own.Pass(nodes, y, r, {}).backward(len(nodes) - 1, [own.point(Fraction(1))])
+        plain, _ = own.Pass(nodes, y, r, {}, box=box).backward(
+            len(nodes) - 1, [own.point(Fraction(1))]
+        )
         convex = next((g for g in GROWTHS[:7] if plain.at_least(g)), None)
     except own.Refused:
         return False
@@ -177,13 +199,13 @@ def fill(rng: random.Random, document: Document, folder: Any) -> bool:
     gap += (gap + 1) / 10**40
     document["claim"] |= {"eps": written(rng, eps), "gap": written(rng, gap)}
     document["evidence"]["growth"] = written(rng, growth)
-    if growth > 0:
+    if growth > 0 and not fails:
         far = (eps + own.root(eps * eps + 2 * growth * loss, True)) / growth
         if far < r:
             document["claim"] |= {"strict": True, "within": written(rng, far + (1 + far) / 10**40)}
     if convex is not None and rng.random() < 0.5:
         document["evidence"]["convexity"] = written(rng, convex)
-        document["claim"]["unique"] = bool(document["claim"]["strict"] and convex > 0)
+        document["claim"]["unique"] = bool(document["claim"]["strict"] and convex > 0 and flat)
         if document["claim"]["strict"] and rng.random() < 0.5:
             document["claim"] |= {"scope": "global", "radius": None}
     return True
@@ -220,6 +242,10 @@ def refuted(document: Document, rng: random.Random) -> str:
             )
             norm = own.root(sum((a * a for a in h), Fraction(0)) or Fraction(1), True)
             z = [a + rng.choice(scales) * radius * b / norm for a, b in zip(x, h)]
+            fails = list[str]()
+            place(document, z, fails)
+            if fails:
+                continue
             value = f(z)
             if value < here - decimal(gap) - tiny * (1 + abs(here)):
                 return f"f is lower by {here - value} at {[str(q) for q in z]}"
@@ -239,6 +265,9 @@ def files(seed: int, folder: Any) -> Iterator[ProofFile]:
     if read is None:
         return
     try:
+        if seed % 3 == 0:
+            give_limits(rng, document)
+            read = derived(document, folder) or read
         give_supports(rng, document, read[1])
         shows = fill(rng, document, folder)
         wrong = refuted(document, rng) if shows else ""
@@ -247,9 +276,23 @@ def files(seed: int, folder: Any) -> Iterator[ProofFile]:
     evidence = "fails" if wrong else "open"
     yield ProofFile(json.dumps(document), "minimum", Truth(evidence, wrong, false=bool(wrong)))
     if shows:
-        name = rng.choice(["gap", "eps", "within", "growth", "strict", "unique"])
+        names = ["gap", "eps", "within", "growth", "strict", "unique"]
+        limited = "penalties" in document["evidence"]
+        name = rng.choice([*names, *["violation", "penalties", "bounds"] * limited])
         forged = json.loads(json.dumps(document))
-        if name in ("strict", "unique"):
+        if name in ("violation", "penalties", "bounds"):
+            if name == "violation":
+                forged["claim"][name] = rng.choice(["-1", "0", None, "1/3"])
+            elif name == "penalties":
+                weights = forged["evidence"][name]
+                weights[rng.randrange(len(weights))] = rng.choice(["-1", "0", "3", None])
+            else:
+                forged["bounds"] = {
+                    side: [rng.choice(["0", None, "-1", "1"]) for _ in forged["x"]]
+                    for side in ("lower", "upper")
+                }
+            truth = Truth("open", f"another {name}")
+        elif name in ("strict", "unique"):
             if forged["claim"][name]:
                 return
             forged["claim"] |= {name: True, "within": forged["claim"]["within"] or "1"}
@@ -262,4 +305,10 @@ def files(seed: int, folder: Any) -> Iterator[ProofFile]:
             step = max(abs(stated), Fraction(1)) / 10**9
             part[name] = written(rng, stated + (1000 if name == "growth" else -min(step, stated)))
             truth = Truth("open" if name == "growth" else "fails", f"{name} too good")
+        if limited and truth.evidence == "open":
+            try:
+                wrong = refuted(forged, rng)
+            except (ValueError, TypeError, AttributeError, Undecided, InvalidOperation):
+                wrong = ""
+            truth = Truth("fails" if wrong else "open", wrong or truth.reason, false=bool(wrong))
         yield ProofFile(json.dumps(forged), f"minimum, {name} forged", truth)

@@ -19,18 +19,16 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.checker.errors import GoldsteinError
-from goldstein.checker.exact import Exact
+from goldstein.checker import errors, exact, verification
 from goldstein.checker.rationals import fraction_upper, sqrt_upper, squared_norm, to_fractions
-from goldstein.checker.verification import Verification
 
 #: Values of one function may contradict its own cuts by so many units of rounding.
 ROUNDING = 2.0**-40
 
 
-def check_box(cert: Any, f: Any) -> Verification:
+def check_box(cert: Any, f: Any) -> verification.Verification:
     """Decide a claim about a box; f is asked again, and believed."""
-    found = Verification(eps=math.inf, delta=0.0, label="conditional")
+    found = verification.Verification(eps=math.inf, delta=0.0, label="conditional")
     k, d = cert.points.shape
     fits = d == cert.x.size == cert.widths.size and cert.weights.shape == (2 * d + 1, k)
     numbers = (cert.points, cert.weights, cert.widths, cert.x, cert.gap, cert.eps, cert.curvature)
@@ -49,7 +47,7 @@ def check_box(cert: Any, f: Any) -> Verification:
         here = Fraction(f.value(cert.x))
         values = [f.value(p) for p in cert.points]
         gradients = [f.gradient(p) for p in cert.points]
-    except GoldsteinError as failure:
+    except errors.GoldsteinError as failure:
         found.add("function", False, str(failure))
         return found
     rho = max(Fraction(0), -Fraction(cert.curvature))
@@ -82,10 +80,10 @@ def _lows(
         s, g = [a - b for a, b in zip(to_fractions(p), y)], to_fractions(g)
         b = Fraction(value) - sum((a * v for a, v in zip(g, s)), Fraction(0))
         cuts.append([b - rho / 2 * sum(v * v for v in s), *(a + rho * v for a, v in zip(g, s))])
-    table = Exact.of([n for row in cuts for n in row]).reshape(len(cuts), -1)
+    table = exact.Exact.of([n for row in cuts for n in row]).reshape(len(cuts), -1)
     lows = []
     for j, (row, total) in enumerate(zip(cert.weights, sums)):
-        b, *c = (Exact.of(row) @ table).fractions
+        b, *c = (exact.Exact.of(row) @ table).fractions
         spread = [abs(v) * w for v, w in zip(c, r)]
         low = b - sum(spread, Fraction(0))
         if j < 2 * len(r):
@@ -112,6 +110,3 @@ def consistent(
         f"the cut at {cert.points[j]} is violated at {cert.points[i]} by {cut[i, j] - f[i]:.3g}: "
         f"the declared curvature {cert.curvature:g} is wrong, or the gradient is"
     )
-
-
-__all__ = ["check_box", "consistent"]

@@ -16,28 +16,27 @@ closed, f >= goal everywhere.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from goldstein.checker import exact, rationals, rounding, sides
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.errors import NotCertifiableError
 from goldstein.checker.minimum.curvature import Pass, Region, at_least
 from goldstein.checker.minimum.spans import Span, times
 from goldstein.checker.near import bound
 from goldstein.checker.nodes import Affine, Kinked, Node, Piecewise, polynomial
-from goldstein.checker.rationals import fraction_upper, sqrt_upper
-from goldstein.checker.rounding import norms_upper
-from goldstein.checker.sides import Program, point_at
 
 
 def farthest_low(eps: float, growth: float, loss: Fraction) -> float:
     """Bound the t > 0 with -loss - eps t + growth/2 t^2 <= 0, for growth > 0; rounded up."""
     slope, lam = Fraction(eps), Fraction(growth)
-    root = Fraction(sqrt_upper(slope * slope + 2 * lam * max(loss, Fraction(0))))
-    return fraction_upper((slope + root) / lam)
+    root = Fraction(rationals.sqrt_upper(slope * slope + 2 * lam * max(loss, Fraction(0))))
+    return rationals.fraction_upper((slope + root) / lam)
 
 
 class Bounded(NamedTuple):
@@ -54,7 +53,7 @@ class Cases:
     #: What r - growth/2 |z|^2 is convex with; see `require`.
     growth: float
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: sides.Program) -> None:
         self.program = program
         self.nodes = [
             (k, node) for k, node in enumerate(program.nodes)
@@ -66,12 +65,11 @@ class Cases:
         run = Pass(self.lines(zero, zero), Region([0] * d, math.inf))
         total, adjoints = run.backward(program.last, Span(np.ones(1)))
         self.curvature = total.lower
-        ends = [(adjoints[k].lo, adjoints[k].hi) for k, _ in self.nodes if k in adjoints]
-        self.factor = Span(*np.hstack([np.zeros((2, 0)), *map(np.array, ends)]))
+        self.factor = joined(adjoints[k] for k, _ in self.nodes if k in adjoints)
         self.sign = np.where(self.factor.lo >= 0, 1, -1)
         if self.sign.size < self.size or ((self.sign < 0) & (self.factor.hi > 0)).any():
             raise NotCertifiableError("the sign of a kink's factor is not known.")
-        steep = [norms_upper(run.slopes[node.of[0]].size) for _, node in self.nodes]
+        steep = [rounding.norms_upper(run.slopes[node.of[0]].size) for _, node in self.nodes]
         self.steep = np.concatenate([np.zeros(0), *map(np.array, steep)])
 
     def require(self, growth: float) -> None:
@@ -93,7 +91,7 @@ class Cases:
             if k in own or above & set(node.of):
                 above.add(k)
 
-    def lines(self, slopes: Vector, offsets: Vector) -> Program:
+    def lines(self, slopes: Vector, offsets: Vector) -> sides.Program:
         """Return the function with lines instead of its kinks."""
         nodes, start = list(self.program.nodes), 0
         for k, node in self.nodes:
@@ -102,7 +100,7 @@ class Cases:
             line = sparse.csr_array((slopes[own], (places, places)), shape=(node.size, node.size))
             nodes[k] = Affine(node.of, node.sizes, node.size, line, 1, offsets[own])
             start += node.size
-        return Program(nodes)
+        return sides.Program(nodes)
 
     def entries(self) -> list[tuple[Any, int]]:
         """Return node and entry of all that a case is about."""
@@ -116,11 +114,10 @@ class Cases:
         parts = zip(self.entries(), self.sign.tolist(), slopes.tolist())
         for j, ((node, _), sign, s) in enumerate(parts):
             low = _least(node, sign, Fraction(s), float(ranges.lo[j]), float(ranges.hi[j]))
-            offsets[j] = sign * -fraction_upper(-low)
-        point = point_at(self.lines(slopes, offsets), y.tolist())
+            offsets[j] = sign * -rationals.fraction_upper(-low)
+        point = sides.point_at(self.lines(slopes, offsets), y.tolist())
         eps = bound(point.limits(np.eye(1, y.size)), np.ones(1))
-        ends = (point.value(node.of[0]).ends() for _, node in self.nodes)
-        at = Span(*np.hstack([np.zeros((2, 0)), *map(np.array, ends)]))
+        at = joined(as_span(point.value(node.of[0])) for _, node in self.nodes)
         return Bounded(point.between()[0], eps, at)
 
     def smaller(self, ranges: Span, found: Bounded, goal: Fraction) -> Span | None:
@@ -158,6 +155,16 @@ class Cases:
         return Span(np.full(self.size, -np.inf), np.full(self.size, np.inf))
 
 
+def as_span(numbers: Any) -> Span:
+    """Return exact numbers, or enclosures, as intervals with ends."""
+    return Span.of(numbers.fractions) if isinstance(numbers, exact.Exact) else Span(*numbers.ends())
+
+
+def joined(parts: Iterable[Span]) -> Span:
+    """Return arrays of intervals as one."""
+    return Span(*np.hstack([np.zeros((2, 0)), *(np.array([s.lo, s.hi]) for s in parts)]))
+
+
 def split(ranges: Span, entry: int, t: float) -> list[Span]:
     """Return both sides of a split: above and below."""
     lo, hi = ranges.lo.copy(), ranges.hi.copy()
@@ -186,6 +193,3 @@ def _least(node: Any, sign: int, s: Fraction, lo: float, hi: float) -> Fraction:
             points.append(min(max(-c[1] / (2 * c[2]), a), b))
         found += [polynomial(c, Fraction(p)) for p in points]
     return min(found)
-
-
-__all__ = ["Bounded", "Cases", "split"]

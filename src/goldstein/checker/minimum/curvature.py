@@ -29,14 +29,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from goldstein.checker import nodes
+from goldstein.checker import nodes, rationals, rounding
 from goldstein.checker.arrays import Mask, Matrix, Vector
+from goldstein.checker.enclosed import irrational
 from goldstein.checker.enclosed.arrays import FUNCTIONS, Enclosure, hypotenuse
+from goldstein.checker.enclosed.point import is_small
 from goldstein.checker.errors import NotCertifiableError
 from goldstein.checker.exact import Exact
 from goldstein.checker.minimum.spans import Span, moved, over, plus, power_sum, product, times
-from goldstein.checker.rationals import to_fractions
-from goldstein.checker.rounding import gamma, norms_upper
 from goldstein.checker.sides import Program
 
 #: Larger tables of gradients are refused.
@@ -70,7 +70,7 @@ class Region:
     box: Any = None
 
     def __post_init__(self) -> None:
-        self.y = to_fractions(self.y)
+        self.y = rationals.to_fractions(self.y)
         self.at = Span.of(self.y)
         self.span = self.at + Span(np.full(len(self.y), -self.radius), self.radius)
         if self.box is not None:
@@ -96,7 +96,7 @@ class Region:
         wide = moved(*product(some, np.where(np.isinf(sides), 0.0, sides)), np.inf)
         lost = (np.isinf(size) & (sides > 0)) | (np.isinf(sides) & (size > 0))
         wide = np.where(lost.any(axis=1), np.inf, wide)
-        norms = np.where(finite.all(axis=1), norms_upper(some), np.inf)
+        norms = np.where(finite.all(axis=1), rounding.norms_upper(some), np.inf)
         single = (size != 0).sum(axis=1) <= 1  # the norm of one number is exact
         norms = np.where(single, size.max(axis=1, initial=0.0), norms)
         found: Vector = np.minimum(wide, times(norms, np.float64(self.radius), np.inf))
@@ -203,7 +203,7 @@ def at_least(M: Matrix, lam: float = 0.0) -> bool:
     with np.errstate(all="ignore"):
         shifted = M - lam * np.eye(d)
         trace = np.abs(np.diag(shifted)).sum() + d * abs(lam)
-        shift = 4 * gamma(d + 4) * (trace + np.abs(np.diag(M)).sum()) + 2.0**-900
+        shift = 4 * rounding.gamma(d + 4) * (trace + np.abs(np.diag(M)).sum()) + 2.0**-900
         try:  # NaN counts as positive there
             if np.isfinite(np.linalg.cholesky(shifted - shift * np.eye(d))).all():
                 return True
@@ -390,7 +390,7 @@ class PiecewiseRule:
     def _touching(self, run: Pass, node: Any, u: Span, g: Span) -> Span:
         (arg,) = node.of
         region, lo, hi = run.region, u.lo.copy(), u.hi.copy()
-        if not (run.program.affine[arg] and run.program.is_small()) or np.isinf(region.radius):
+        if not (run.program.affine[arg] and is_small(run.program)) or np.isinf(region.radius):
             return u
         exact, width = None, hi - lo
         for t, _, inside in self.kinks(node, u):
@@ -596,11 +596,11 @@ RULES: dict[type[nodes.Node], Any] = {
     nodes.Affine: AffineRule(),
     nodes.Add: AddRule(),
     nodes.Piecewise: PiecewiseRule(),
-    nodes.Smooth: SmoothRule(),
+    irrational.Smooth: SmoothRule(),
     nodes.Product: ProductRule(),
     nodes.Max: MaxRule(),
-    nodes.LogSumExp: LogSumExpRule(),
-    nodes.Norm2: NormRule(),
+    irrational.LogSumExp: LogSumExpRule(),
+    irrational.Norm2: NormRule(),
 }
 
 
@@ -621,7 +621,7 @@ def _between(function: Any, u: Span) -> Span:
 
 def _log(u: Span) -> Span:
     _require_positive(u)
-    found = _between(Enclosure.log, Span(u.lo, np.where(np.isinf(u.hi), 1.0, u.hi)))
+    found = _between(FUNCTIONS["log"].at, Span(u.lo, np.where(np.isinf(u.hi), 1.0, u.hi)))
     return Span(found.lo, np.where(np.isinf(u.hi), np.inf, found.hi))
 
 
@@ -640,7 +640,7 @@ def _cut(u: Span, most: float) -> Span:
 
 
 def _exp(u: Span) -> Span:
-    found = _between(FUNCTIONS["exp"].enclosure, _cut(u, 700.0))
+    found = _between(FUNCTIONS["exp"].at, _cut(u, 700.0))
     lo = np.where(u.lo < -700.0, 0.0, np.maximum(found.lo, 0.0))
     return Span(lo, np.where(u.hi > 700.0, np.inf, found.hi))
 
@@ -670,5 +670,3 @@ CURVES: dict[str, tuple[Any, Any, Any]] = {
     "log": (_log, _inverse, lambda u: -(_inverse(u) * _inverse(u))),
     "pseudo_huber": (_pseudo_huber, _pseudo_huber_slope, _pseudo_huber_bend),
 }
-
-__all__ = ["CURVES", "RULES", "Curvature", "Pass", "Region", "at_least"]

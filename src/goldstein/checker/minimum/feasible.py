@@ -93,6 +93,3 @@ def _distance(of: int, lower: float, upper: float) -> Node:
         ends += [Fraction(upper)] if upper > lower else []
         pieces = [*pieces[: len(ends)], (-Fraction(upper), one)]
     return Piecewise((of,), (1,), 1, tuple(ends), tuple(pieces))
-
-
-__all__ = ["Feasible"]

@@ -14,9 +14,10 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.checker.blackbox.differences import ROUNDING, Differences
+from goldstein.checker.blackbox.errors import ContradictedError, UnresolvedError
 from goldstein.checker.blackbox.perturbed import has_room
 from goldstein.checker.constrained.limits import as_box
-from goldstein.checker.errors import ContradictedError, GoldsteinError, UnresolvedError
+from goldstein.checker.errors import GoldsteinError
 from goldstein.checker.rounding import distance_upper
 from goldstein.checker.verification import Verification
 
@@ -36,7 +37,7 @@ def certain_fall(f: Any, x: Vector, point: Vector, seed: int = 0, rooms: float =
     parts = (np.arange(PLACES) + np.random.default_rng([seed, 2**22]).random(PLACES)) / PLACES
     rows = [(y, f.gradient(y)) for y in x + parts[:, None] * way]
     y, g = min(rows, key=lambda row: float(row[1] @ way))
-    if not has_room(x, away, box) or away < f.smallest_ball(x):
+    if not has_room(x, away, box, f.coarse):
         raise UnresolvedError(away)
     if not high - low <= -STEEPER * float(g @ way):
         raise ContradictedError

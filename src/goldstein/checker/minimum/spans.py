@@ -12,16 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.checker.nodes import polynomial
-from goldstein.checker.rationals import fraction_upper
-from goldstein.checker.rounding import gamma, product_error
+from goldstein.checker import nodes, rationals, rounding
 
 
 @np.errstate(all="ignore")
 def times(a: Any, b: Any, end: float) -> Any:
     """Return a b rounded towards `end`, an infinity."""
     p = np.where((a == 0) | (b == 0), 0.0, a * b)
-    e = product_error(a, b, p)
+    e = rounding.product_error(a, b, p)
     return _towards(p, ~(e * math.copysign(1.0, end) <= 0), end, a, b)
 
 
@@ -45,7 +43,7 @@ def over(a: Any, b: Any, end: float) -> Any:
     """Return a / b rounded towards `end`, for b other than 0 and finite."""
     q = np.asarray(a / b)
     p = q * b
-    exact = (p == a) & (product_error(q, np.broadcast_to(b, q.shape), p) == 0)
+    exact = (p == a) & (rounding.product_error(q, np.broadcast_to(b, q.shape), p) == 0)
     return np.where(exact | np.isinf(a), q, np.nextafter(q, end))
 
 
@@ -73,7 +71,7 @@ def product(A: Any, B: Any) -> tuple[Any, Any]:
     value = A @ B
     units = _unit(A), _unit(B)
     unit = math.inf if math.inf in units else units[0] * units[1]
-    wrong = gamma(terms + 2) * size * (1.0 + 2.0**-40) + terms * 2.0**-1000
+    wrong = rounding.gamma(terms + 2) * size * (1.0 + 2.0**-40) + terms * 2.0**-1000
     error = np.where(size * (1.0 + 2.0**-40) < 2.0**52 * unit, 0.0, wrong)
     return value, np.where(np.isfinite(value), error, np.inf)
 
@@ -90,8 +88,8 @@ class Span:
     @classmethod
     def of(cls, values: Any) -> Span:
         """Return the tightest intervals around rationals."""
-        hi = np.array([fraction_upper(v) for v in values])
-        return cls(-np.array([fraction_upper(-v) for v in values]), hi)
+        hi = np.array([rationals.fraction_upper(v) for v in values])
+        return cls(-np.array([rationals.fraction_upper(-v) for v in values]), hi)
 
     def __getitem__(self, index: Any) -> Span:
         return Span(self.lo[index], None if self.lo is self.hi else self.hi[index])
@@ -197,7 +195,7 @@ def power_sum(coefficients: list[Fraction], u: Span) -> Span:
     wide = _horner(coefficients, u)
     if len(coefficients) == 3:
         vertex = -coefficients[1] / (2 * coefficients[2])
-        wide = ends.hull(Span.of([polynomial(coefficients, vertex)]))
+        wide = ends.hull(Span.of([nodes.polynomial(coefficients, vertex)]))
     return ends.where((slope.lo >= 0) | (slope.hi <= 0), wide)
 
 
@@ -206,6 +204,3 @@ def _horner(coefficients: list[Fraction], u: Span) -> Span:
     for c in reversed(coefficients[:-1]):
         out = out * u + Span.of([c])
     return out
-
-
-__all__ = ["Span", "moved", "over", "plus", "power_sum", "product", "times"]

@@ -30,13 +30,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from goldstein.checker import nodes
-from goldstein.checker.errors import InputError, NotCertifiableError
-from goldstein.checker.exact import Exact
+from goldstein.checker import errors, exact, nodes, rounding
+from goldstein.checker.enclosed import irrational
 from goldstein.checker.minimum.curvature import Curvature, Pass, at_least, row_sums
 from goldstein.checker.minimum.spans import Span, over, plus, times
 from goldstein.checker.rationals import fraction_upper
-from goldstein.checker.rounding import norm_upper
 from goldstein.checker.sides import Program
 
 
@@ -82,22 +80,22 @@ class Held:
         own = all(h.row in rows and 0 <= h.one < width and 0 <= h.other < width for h in sharp)
         twice = len({(g.row, g.place) for g in given}) < len(given)
         if not (inside and own) or twice or any(h.sigma < 0 for h in sharp):
-            raise InputError(f"the supports of node {k} do not belong to its entries.")
+            raise errors.InputError(f"the supports of node {k} do not belong to its entries.")
         self.mask = np.zeros(node.size, bool)
         self.mask[list(rows)] = True
         self.terms: list[Term] = []
         self.charge = 0.0
 
-    def pulled_back(self, node: Any, g: Exact) -> Exact | None:
+    def pulled_back(self, node: Any, g: exact.Exact) -> exact.Exact | None:
         """Return the derivatives in the argument; None unless lines are all there is."""
         if not self.mask.all() or any(h.p for h in self.given):
             return None
         rows, places = (np.array([h[j] for h in self.given], dtype=np.intp) for j in (1, 2))
-        shares = Exact.of([h.s for h in self.given])
+        shares = exact.Exact.of([h.s for h in self.given])
         return (g[rows] * shares).scattered(places, node.sizes[0])
 
     def refuse(self, row: int, why: str) -> None:
-        raise NotCertifiableError(f"the support of node {self.k}, entry {row}: {why}.")
+        raise errors.NotCertifiableError(f"the support of node {self.k}, entry {row}: {why}.")
 
 
 class HeldPiecewise(Held):
@@ -106,7 +104,7 @@ class HeldPiecewise(Held):
     def __init__(self, k: int, node: Any, given: Sequence[Support], sharp: Sequence[Sharp]) -> None:
         super().__init__(k, node, given, sharp)
         if any(g.row != g.place for g in given) or any(h.one != h.row for h in sharp):
-            raise InputError(f"the supports of node {k} do not belong to its entries.")
+            raise errors.InputError(f"the supports of node {k} do not belong to its entries.")
         pieces = [node.pieces[sum(t < g.t for t in node.breakpoints)] for g in given]
         self.at = [nodes.polynomial(piece, g.t) for piece, g in zip(pieces, given)]
         self.rows = [g.row for g in given]
@@ -230,7 +228,7 @@ class HeldNorm(HeldRows):
 
 
 _KINDS: dict[type[nodes.Node], type[Held]] = {
-    nodes.Piecewise: HeldPiecewise, nodes.Max: HeldMax, nodes.Norm2: HeldNorm,
+    nodes.Piecewise: HeldPiecewise, nodes.Max: HeldMax, irrational.Norm2: HeldNorm,
 }  # fmt: skip
 
 
@@ -239,7 +237,7 @@ def held(program: Program, given: Sequence[Support], sharp: Sequence[Sharp]) -> 
     found: dict[int, Any] = {}
     for k in sorted({g.node for g in given} | {h.node for h in sharp}):
         if not (0 < k <= program.last and type(program.nodes[k]) in _KINDS):
-            raise InputError(f"there is no node {k} that could have supports.")
+            raise errors.InputError(f"there is no node {k} that could have supports.")
         own = [g for g in given if g.node == k], [h for h in sharp if h.node == k]
         found[k] = _KINDS[type(program.nodes[k])](k, program.nodes[k], *own)
     return found
@@ -247,7 +245,7 @@ def held(program: Program, given: Sequence[Support], sharp: Sequence[Sharp]) -> 
 
 def slope_of_lines(program: Program, own: dict[int, Any]) -> list[Fraction] | None:
     """Return the gradient of a minorant that is affine, exactly; None of any other."""
-    found: dict[int, Any] = {program.last: Exact.of([1])}
+    found: dict[int, Any] = {program.last: exact.Exact.of([1])}
     for k in range(program.last, 0, -1):
         if k not in found:
             continue
@@ -271,7 +269,7 @@ def sharpened(
     found = []
     for term in terms:
         rows, tau = _argument(term, bare)
-        length, blur = norm_upper(rows.mid.ravel()), norm_upper(rows.rad.ravel())
+        length, blur = rounding.norm_upper(rows.mid.ravel()), rounding.norm_upper(rows.rad.ravel())
         if length and term.kappa:
             c = 0.0 if bare.program.affine[term.node] else bend_of(bare, term)
             found.append((term.kappa, length, c, tau, blur, rows.mid))
@@ -293,8 +291,8 @@ def _argument(term: Term, bare: Pass) -> tuple[Span, float]:
     slopes, value = here.slopes[term.node][places], here.values[term.node][places]
     if term.norm:
         if not bare.program.affine[term.node]:
-            raise NotCertifiableError("a norm of a curved argument is not sharp here.")
-        return slopes, norm_upper(value.size)
+            raise errors.NotCertifiableError("a norm of a curved argument is not sharp here.")
+        return slopes, rounding.norm_upper(value.size)
     signs = np.array([list(term.factors.values())], dtype=float)
     at = value.through(signs) + -Span.of([term.t])
     return slopes.through(signs), float(at.size[0])
@@ -309,9 +307,6 @@ def bend_of(bare: Pass, term: Term) -> float:
         start[list(term.factors)] = sign * np.array(list(term.factors.values()))
         lower = bare.backward(term.node, Span(start))[0].lower
         guess = max(0.0, -float(np.linalg.eigvalsh(lower)[0])) * (1 + 2.0**-20) + 2.0**-200
-        c = guess if at_least(lower, -guess) else norm_upper(lower.ravel())
+        c = guess if at_least(lower, -guess) else rounding.norm_upper(lower.ravel())
         bound = max(bound, c)
     return bound
-
-
-__all__ = ["Sharp", "Support", "Term", "bend_of", "held", "sharpened", "slope_of_lines"]
