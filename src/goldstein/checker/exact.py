@@ -15,16 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from goldstein.checker import errors, rationals
 from goldstein.checker.arrays import Indices
-from goldstein.checker.errors import Irrational
-from goldstein.checker.rationals import common_denominator, fraction_upper
 
 #: Longer numbers are not multiplied, in bits: nested squares double them with every step.
 MAX_BITS = 2**19
-
-#: What is known of an entry near a point: 0: nothing; CONSTANT: it does not change; ZERO: nor is it
-#: anything but 0.
-CONSTANT, ZERO = 1, 2
 
 #: Denominators beyond this many bits are reduced, where there is something to reduce.
 _LONG = 512
@@ -53,17 +48,12 @@ class Exact:
     @classmethod
     def of(cls, values: Sequence[Any] | NDArray[Any]) -> Exact:
         """Return numbers (floats, integers, Fractions) exactly."""
-        tops, den = common_denominator(values)
-        return cls(_objects(tops), den)
+        tops, den = rationals.common_denominator(values)
+        return cls(np.array(tops, dtype=object), den)
 
     @property
     def fractions(self) -> list[Fraction]:
         return [Fraction(a, self.den) for a in self.top.ravel().tolist()]
-
-    def ends(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the nearest floats that are not above, and not below."""
-        high, low = (np.array([fraction_upper(s * q) for q in self.fractions]) for s in (1, -1))
-        return -low, high
 
     def signs(self, level: Fraction = Fraction(0)) -> Indices:
         """Return the signs of the entries minus a level."""
@@ -127,95 +117,44 @@ class Exact:
 
     def reciprocal(self) -> Exact:
         if not self.top.all():
-            raise Irrational("a quotient by 0")
+            raise errors.Irrational("a quotient by 0")
         return Exact.of([1 / q for q in self.fractions]).reshape(*self.top.shape)
 
-    def apply(self, function: Any) -> Exact:
-        """A smooth function of a rational is irrational as a rule; so are roots."""
-        function.require_domain(self)
-        found = [function.exact(q) for q in self.fractions]
-        if any(value is None for value in found):
-            raise Irrational(function.name)
-        return Exact.of(found).reshape(*self.top.shape)
-
     def root(self) -> Exact:
-        raise Irrational("norm2")
-
-    def powers(self, node: Any) -> tuple[Exact, Exact]:
-        raise Irrational(node.name)
+        raise errors.Irrational("norm2")
 
 
-class Still:
-    """Which entries of a node are constant near a point, those of its arguments being known."""
+class Still(np.ndarray):
+    """Where an array may be other than 0: a positive number.
 
-    longest: int | None = None
+    A series of two says where a node may be other than 0 near a point, and where it may move:
+    sums and products do what they do with numbers, for none of these is negative.
+    """
 
-    def __init__(self, level: NDArray[np.int8]) -> None:
-        self.level = level
+    longest = 2
 
     @classmethod
-    def of(cls, values: Sequence[Any] | NDArray[Any]) -> Still:
-        return cls(np.where(np.asarray(values) == 0, ZERO, CONSTANT).astype(np.int8))
+    def of(cls, values: Any) -> Still:
+        return (np.asarray(values) != 0).astype(np.float64).view(cls)
 
-    def __getitem__(self, index: Any) -> Still:
-        return Still(self.level[index])
-
-    def reshape(self, *shape: int) -> Still:
-        return Still(self.level.reshape(*shape))
-
-    def __add__(self, other: Still) -> Still:
-        return Still(np.minimum(self.level, other.level))
-
-    def sum(self, axis: int) -> Still:
-        return Still(self.level.min(axis=axis))
-
-    def __mul__(self, other: Still) -> Still:
-        return self._product(other, np.multiply)
-
-    def __matmul__(self, other: Still) -> Still:
-        return self._product(other, np.matmul)
-
-    def _product(self, other: Still, product: Any) -> Still:
-        """0 times whatever moves is constant."""
-
-        def some(left: int, right: int) -> Any:
-            """Is there a product of two factors that are both below these levels?"""
-            below = self.level < left, other.level < right
-            return product(*(mask.astype(np.float64) for mask in below)) > 0
-
-        moves = some(CONSTANT, ZERO) | some(ZERO, CONSTANT)
-        level = np.where(some(ZERO, ZERO), CONSTANT, ZERO)
-        return Still(np.where(moves, 0, level).astype(np.int8))
+    @property
+    def swapped(self) -> Any:
+        return self.swapaxes(-1, -2)
 
     def linear(self, node: Any) -> Still:
-        level = np.full(node.size, ZERO if node.rational else 0, dtype=np.int8)
-        if node.rational:
-            np.minimum.at(level, node.owners, self.level[node.rows.indices])
-        return Still(level)
-
-    def apply(self, function: Any) -> Still:
-        return Still(np.minimum(self.level, ZERO if function.keeps_zero else CONSTANT))
+        if not node.rational:
+            return Still.of(np.ones(node.size))
+        return np.bincount(node.owners, self[node.rows.indices], node.size).view(Still)
 
     def reciprocal(self) -> Still:
-        return Still(np.minimum(self.level, CONSTANT))
-
-    def powers(self, node: Any) -> tuple[Still, Still]:
-        return self.reciprocal(), Still.of([0] * node.size)
-
-    log, root = reciprocal, lambda self: self
-
-
-def _objects(integers: list[int]) -> NDArray[Any]:
-    array = np.empty(len(integers), dtype=object)
-    array[:] = integers
-    return array
+        return Still.of(np.ones(self.shape))
 
 
 def _require_short(*factors: Exact) -> None:
     for numbers in factors:
         longest = max(map(int.bit_length, numbers.top.ravel().tolist()), default=0)
         if max(longest, numbers.den.bit_length()) > MAX_BITS:
-            raise Irrational("a number of too many digits")
+            raise errors.Irrational("a number of too many digits")
 
 
 def exact_combination(weights: Sequence[Any], rows: Sequence[Sequence[Any]]) -> list[Fraction]:
@@ -226,5 +165,4 @@ def exact_combination(weights: Sequence[Any], rows: Sequence[Sequence[Any]]) -> 
     >>> exact_combination([0.5, 0.5], [[1.0, 0.0], [0.0, 3.0]])
     [Fraction(1, 2), Fraction(3, 2)]
     """
-    table = Exact.of(list(chain(*rows))).reshape(len(rows), -1)
-    return (Exact.of(weights) @ table).fractions
+    return (Exact.of(weights) @ Exact.of(list(chain(*rows))).reshape(len(rows), -1)).fractions

@@ -100,16 +100,15 @@ def groups_gap(x: Vector, v: Vector, groups: Sequence[NDArray[np.intp]], weights
     everything = np.concatenate(groups)
     if np.unique(everything).size < everything.size or (everything < 0).any():
         return math.inf  # blocks overlap
-    free = np.ones(x.size, dtype=bool)
     gaps = []
     for group, weight in zip(groups, weights.tolist()):
-        free[group] = False
         if norm_upper(v[group]) > weight:
             return math.inf
         if x[group].any():
             longest = up(weight * norm_upper(x[group]))
             gaps.append(max(0.0, up(longest - dot_lower(v[group], x[group]))))
-    return math.inf if v[free].any() else products_upper(np.array(gaps), np.ones(len(gaps)))
+    free = np.delete(v, everything)
+    return math.inf if free.any() else products_upper(np.array(gaps), np.ones(len(gaps)))
 
 
 def simplex_gap(x: Vector, v: Vector, total: float) -> tuple[float, float]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import starmap, zip_longest
 from typing import Any
 
 import numpy as np
@@ -62,7 +63,8 @@ def _in_order(point: Any, layout: Layout) -> Any:
     if isinstance(point, dict) and layout[:1] == ["dict"] and set(layout[1]) == set(point):
         return {key: _in_order(point[key], part) for key, part in zip(layout[1], layout[2:])}
     if isinstance(point, list | tuple) and layout[:1] in (["list"], ["tuple"]):
-        return type(point)(_in_order(part, spec) for part, spec in zip(point, layout[1:]))
+        parts: Any = zip_longest(point, layout[1 : 1 + len(point)], fillvalue=[])
+        return (list if isinstance(point, list) else tuple)(starmap(_in_order, parts))
     return point
 
 
@@ -207,7 +209,3 @@ class Asked:
             raise
         except Exception as failure:
             raise InputError(f"it raised {type(failure).__name__}: {failure}") from failure
-
-    def smallest_ball(self, x: Vector) -> float:
-        """Return the radius below which single precision does not tell points from x."""
-        return 100 * 2.0**-24 * max(1.0, float(np.abs(x).max(initial=0.0))) if self.coarse else 0.0

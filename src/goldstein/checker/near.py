@@ -15,12 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from goldstein.checker import errors, exact, rounding, sides
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.checker.errors import GoldsteinError
-from goldstein.checker.exact import exact_combination
-from goldstein.checker.rationals import sqrt_upper, squared_distance, squared_norm, to_fractions
-from goldstein.checker.rounding import combination_norm_upper, norm_upper, up
-from goldstein.checker.sides import Limits, Program, point_at
+from goldstein.checker.enclosed.point import boxed, farthest
+from goldstein.checker.rationals import sqrt_upper, squared_norm
 from goldstein.checker.verification import Verification
 
 
@@ -35,13 +33,13 @@ def unusable(x: Vector, vectors: Matrix, weights: Vector) -> str:
     return "" if math.isfinite(total) else "the sum of the weights is beyond float64; scale them"
 
 
-def bound(limits: Limits, weights: Vector, allowance: int = 1) -> float:
+def bound(limits: sides.Limits, weights: Vector, allowance: int = 1) -> float:
     """Return an upper bound of |sum a_j g_j| / sum a_j; radii count `allowance` times."""
     if limits.exact is not None:
         return combined_upper(weights, limits.exact)
-    spread = max(norm_upper(r) for r in limits.rad)
+    spread = max(rounding.norm_upper(r) for r in limits.rad)
     weights = np.ldexp(weights, -math.frexp(weights.max())[1])  # any other weights are as good
-    return up(combination_norm_upper(weights, limits.mid) + allowance * spread)
+    return rounding.up(rounding.combination_norm_upper(weights, limits.mid) + allowance * spread)
 
 
 def combined_upper(weights: Vector, limits: Sequence[Sequence[Fraction]]) -> float:
@@ -50,24 +48,10 @@ def combined_upper(weights: Vector, limits: Sequence[Sequence[Fraction]]) -> flo
         return sqrt_upper(squared_norm(limits[0]))
     shares = [Fraction(float(a)) for a in weights]
     total = sum(shares, Fraction(0))
-    return sqrt_upper(squared_norm(exact_combination(shares, limits)) / (total * total))
+    return sqrt_upper(squared_norm(exact.exact_combination(shares, limits)) / (total * total))
 
 
-def boxed(cert: Any) -> tuple[Any, Any] | None:
-    """Return the radii and switches of a pivot that is known by a box (`enclosed.roots`)."""
-    radii = getattr(cert, "radii", None)
-    return None if radii is None else (radii, cert.switches)
-
-
-def farthest(pivot: Sequence[Fraction], x: Vector, box: tuple[Any, Any] | None) -> Fraction:
-    """Return the square of the distance of x from the farthest point of a box; exactly."""
-    if box is None:
-        return squared_distance(pivot, x)
-    entries = zip(pivot, to_fractions(x), to_fractions(box[0]), strict=True)
-    return squared_norm([abs(c - a) + r for c, a, r in entries])
-
-
-def check(cert: Any, program: Program, problem: Any = None, seed: int = 0) -> Verification:
+def check(cert: Any, program: sides.Program, problem: Any = None, seed: int = 0) -> Verification:
     """Decide a near claim, with a sentence for everything that was looked at.
 
     With a `problem` it is a claim about bounds and constraints, too.
@@ -95,14 +79,14 @@ def check(cert: Any, program: Program, problem: Any = None, seed: int = 0) -> Ve
             problem.check_place(found, cert)
         if not found.ok:
             return found
-        point = point_at(program, cert.exact_pivot, int(used.sum()), box)
+        point = sides.point_at(program, cert.exact_pivot, int(used.sum()), box)
         limits, weights = point.limits(cert.directions[used]), cert.weights[used]
         if problem is None:
             found.eps = bound(limits, weights)
         else:
             found.eps = problem.residual(cert, limits, weights)
             problem.check_qualification(found, cert, seed)
-    except GoldsteinError as failure:
+    except errors.GoldsteinError as failure:
         found.add("subgradients", False, str(failure))
         return found
     words = f"{int(used.sum())} limits of gradients at the pivot ({point.arithmetic})"

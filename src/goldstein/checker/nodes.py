@@ -1,4 +1,4 @@
-"""The language of functions: ten kinds of nodes, and the meaning of each.
+"""The language of functions: seven kinds of nodes, and the meaning of each.
 
 A function is a list of nodes. Each computes a vector from the vectors of earlier ones; the first is
 the variable, the last has one entry. The numbers are exact (`Exact`), or enclosed where a function
@@ -15,20 +15,19 @@ left (`goldstein.checker.sides`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
 from itertools import accumulate, pairwise
+from operator import matmul, mul
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
+from goldstein.checker import errors, exact
 from goldstein.checker.arrays import Indices, Vector
-from goldstein.checker.errors import InputError, Irrational, NotCertifiableError
-from goldstein.checker.exact import Exact, Still
 
 #: An array of exact numbers, or of enclosures.
 Array = Any
@@ -57,16 +56,11 @@ class Node:
 
     def __post_init__(self) -> None:
         if not self.fits():
-            raise InputError(f"a node `{self.name}` does not fit its arguments.")
+            raise errors.InputError(f"a node `{self.name}` does not fit its arguments.")
 
     @property
     def name(self) -> str:
         return type(self).__name__.lower()
-
-    @property
-    def work(self) -> int:
-        """Multiplications of one evaluation, about."""
-        return self.size
 
     def fits(self) -> bool:
         """Do the sizes and the data belong together?"""
@@ -78,28 +72,26 @@ class Node:
     def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
         raise NotImplementedError
 
-    def still(self, args: Sequence[Still], piece: Any, loose: dict[int, list[int]]) -> Still:
+    def still(self, args: Sequence[Series], piece: Any, loose: dict[int, list[int]]) -> Series:
         """Say what is constant; a row that is left on a breakpoint only if all its places are."""
-        answer: Still = self.forward([[arg] for arg in args], piece)[0]
+        answer = plus(self.forward(args, piece), [exact.Still.of([0] * self.size)] * 2)
         for row, places in loose.items():
-            answer.level[row] = min(answer.level[row], args[0].level[places].min())
+            for part, arg in zip(answer, args[0]):
+                part[row] += arg[places].sum()
         return answer
 
 
 class Kinked(Node):
     """One with kinks: rows of its argument are tied, and leave the tie with a direction.
 
-    `decide` returns the pieces at a point, and the rows that are exactly on a breakpoint; `leave`
+    `decide` returns the pieces at a point, and of the rows that are exactly on a breakpoint the
+    places in the argument; `leave`
     the piece beside a tie, and the places that stay tied: of the coefficients of t, t^2, ... of a
     row the first one other than 0 decides.
     """
 
-    decide: Callable[..., tuple[Any, dict[int, Any]]]
+    decide: Callable[..., tuple[Any, dict[int, list[int]]]]
     leave: Callable[..., tuple[Any, list[int]]]
-
-    def tied(self, ties: dict[int, Any]) -> dict[int, list[int]]:
-        """Return the places of tied rows in the argument."""
-        return ties
 
 
 class Variable(Node):
@@ -146,9 +138,9 @@ class Affine(Node):
         return self.some_rows(np.arange(self.size))
 
     @cached_property
-    def entries(self) -> Exact:
+    def entries(self) -> exact.Exact:
         """The numbers in `rows`."""
-        return Exact.of(self.rows.data)
+        return exact.Exact.of(self.rows.data)
 
     @cached_property
     def owners(self) -> Indices:
@@ -159,11 +151,6 @@ class Affine(Node):
     def rational(self) -> bool:  # type: ignore[override]
         """Is the matrix in memory?"""
         return sparse.issparse(self.matrix) or isinstance(self.matrix, np.ndarray)
-
-    @property
-    def work(self) -> int:
-        entries = self.matrix.nnz if sparse.issparse(self.matrix) else math.prod(self.matrix.shape)
-        return int(entries) * self.columns
 
     def forward(self, args: Sequence[Series], piece: Any) -> Series:
         (u,) = args
@@ -209,10 +196,6 @@ class Product(Node):
         return self.size == self.batch * n * m
 
     @property
-    def work(self) -> int:
-        return self.size * self.inner
-
-    @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns of every product."""
         left, right = (s // (self.batch * self.inner) for s in self.sizes)
@@ -222,13 +205,9 @@ class Product(Node):
         n, m = self.shape
         return left.reshape(self.batch, n, self.inner), right.reshape(self.batch, self.inner, m)
 
-    def _times(self, left: Array, right: Array) -> Array:
-        a, b = self._tables(left, right)
-        return (a @ b).reshape(-1)
-
     def forward(self, args: Sequence[Series], piece: Any) -> Series:
         left, right = args
-        return times(left, right, self._times)
+        return times(left, right, lambda a, b: matmul(*self._tables(a, b)).reshape(-1))
 
     def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
         left, right = self._tables(*args)
@@ -281,16 +260,13 @@ class Piecewise(Kinked):
         """By how much the derivative jumps at each breakpoint; 0 is no kink."""
         return [right - left for left, right in self.beside]
 
-    def decide(self, u: Array) -> tuple[Indices, dict[int, int]]:
-        piece, ties = np.zeros(self.size, dtype=np.intp), {}
-        for k, t in enumerate(self.breakpoints):
-            signs = u.signs(t)
+    def decide(self, u: Array) -> tuple[Indices, dict[int, list[int]]]:
+        """The piece of an entry on a breakpoint is the one below it: both have one number."""
+        piece, tied = np.zeros(self.size, dtype=np.intp), np.zeros(self.size, dtype=bool)
+        for signs in map(u.signs, self.breakpoints):
             piece += signs > 0
-            ties.update(dict.fromkeys(np.flatnonzero(signs == 0).tolist(), k))
-        return piece, ties
-
-    def tied(self, ties: dict[int, int]) -> dict[int, list[int]]:
-        return {i: [i] for i in ties}
+            tied |= signs == 0
+        return piece, {i: [i] for i in np.flatnonzero(tied).tolist()}
 
     def leave(self, piece: Any, places: list[int], path: Series) -> tuple[Any, list[int]]:
         signs = (int(c.signs()[0]) for c in path)
@@ -307,28 +283,10 @@ class Piecewise(Kinked):
 
 
 @dataclass(frozen=True, eq=False)
-class Smooth(Node):
-    """A smooth function of one number, entry by entry: of `goldstein.checker.enclosed.arrays`."""
-
-    function: Any
-    rational = False
-
-    def forward(self, args: Sequence[Series], piece: Any) -> Series:
-        u, *more = args[0]
-        if more and u.longest is None:  # exact series are polynomials, all of them
-            raise Irrational(self.function.name)
-        return [u.apply(self.function), *(self.backward(c, [u], piece)[0] for c in more[:1])]
-
-    def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
-        return [g * self.function.slope_of(args[0])]
-
-
-@dataclass(frozen=True, eq=False)
 class Rowwise(Node):
     """A function of each row of a table with `columns` entries per row."""
 
     columns: int
-    rational = False
 
     def fits(self) -> bool:
         return self.columns > 0 and self.sizes == (self.size * self.columns,)
@@ -337,63 +295,11 @@ class Rowwise(Node):
         """Return the entries as a table."""
         return values.reshape(self.size, self.columns)
 
-    def along(self, g: Array) -> Array:
-        """Return numbers of the rows, one for each of their entries."""
-        return g[np.repeat(np.arange(self.size), self.columns)]
-
-    def forward(self, args: Sequence[Series], piece: Any) -> Series:
-        u, *more = args[0]
-        value = self.value(u)
-        (unit,) = self.backward(type(u).of([1] * self.size), [u], piece) if more else (None,)
-        return [value, *(self.rows(unit * c).sum(axis=1) for c in more[:1])]
-
-    def value(self, u: Array) -> Array:
-        raise NotImplementedError
-
-
-class LogSumExp(Rowwise):
-    """log(exp(u_1) + ... + exp(u_k)) of each row."""
-
-    def value(self, u: Array) -> Array:
-        powers, top = u.powers(self)
-        return self.rows(powers).sum(axis=1).log() + top
-
-    def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
-        powers, _ = args[0].powers(self)
-        return [powers * self.along(g * self.rows(powers).sum(axis=1).reciprocal())]
-
-
-class Norm2(Rowwise, Kinked):
-    """The Euclidean norm of each row; its kink is the origin.
-
-    A piece holds, by row, the directions in which rows leave the origin.
-    """
-
-    def decide(self, u: Array) -> tuple[dict[int, Any], dict[int, list[int]]]:
-        zero = np.flatnonzero(~self.rows(u.signs()).any(axis=1)).tolist()
-        spans = ((row * self.columns, (row + 1) * self.columns) for row in zero)
-        # Where a row stays at the origin, nothing depends on its direction.
-        way = Exact.of([1] + [0] * (self.columns - 1))
-        return dict.fromkeys(zero, way), {row: list(range(*span)) for row, span in zip(zero, spans)}
-
-    def leave(self, piece: Any, places: list[int], path: Series) -> tuple[Any, list[int]]:
-        way = next((c for c in path if c.signs().any()), None)
-        return (piece, places) if way is None else (way, [])
-
-    def value(self, u: Array) -> Array:
-        return self.rows(u * u).sum(axis=1).root()
-
-    def backward(self, g: Array, args: Sequence[Array], piece: Any) -> list[Array]:
-        u = args[0]
-        for row, direction in piece.items():
-            u = u.replaced(slice(row * self.columns, (row + 1) * self.columns), direction)
-        return [u * self.along(g * self.value(u).reciprocal())]
-
 
 class Max(Rowwise, Kinked):
     """The largest entry of each row. A piece is the place of the entry that is the largest."""
 
-    flat = rational = True
+    flat = True
 
     def decide(self, u: Array) -> tuple[Indices, dict[int, list[int]]]:
         tied = u.largest(self.columns)
@@ -430,8 +336,7 @@ class Order(Kinked):
         n = self.columns
         if n < 1 or len(self.sizes) != 1 or self.sizes[0] % n or self.weights.ndim != 2:
             return False
-        rows = self.sizes[0] // n
-        return self.weights.shape[1] == n and self.size == rows * len(self.weights)
+        return self.weights.shape[1] == n and self.size == self.sizes[0] // n * len(self.weights)
 
     def matters(self, start: int, length: int) -> bool:
         """Does the order of so many entries from a place on, numbered over all rows, matter?"""
@@ -471,9 +376,9 @@ class Order(Kinked):
         table = g.reshape(-1, len(self.weights)) @ self._weights(type(g))
         return [table.reshape(-1).scattered(self.order(piece), self.sizes[0])]
 
-    def still(self, args: Sequence[Still], piece: Any, loose: dict[int, list[int]]) -> Still:
-        least = args[0].level.reshape(-1, self.columns).min(axis=1)
-        return Still(np.repeat(least, len(self.weights)))
+    def still(self, args: Sequence[Series], piece: Any, loose: dict[int, list[int]]) -> Series:
+        rows = (c.reshape(-1, self.columns).sum(axis=1) for c in args[0])
+        return [row.repeat(len(self.weights)) for row in rows]
 
 
 # --- series, polynomials ---------------------------------------------------------------------
@@ -489,7 +394,7 @@ def times(a: Series, b: Series, product: Callable[[Array, Array], Array]) -> Ser
     """Return the product of two series; that of enclosures ends with the first power of t."""
     length = min(len(a) + len(b) - 1, a[0].longest or MAX_DEGREE + 2)
     if length > MAX_DEGREE + 1:
-        raise NotCertifiableError("along a direction a polynomial has too high a degree.")
+        raise errors.NotCertifiableError("along a direction a polynomial has too high a degree.")
     out: list[Any] = [None] * length
     for i, p in enumerate(a):
         for j, q in enumerate(b[: max(0, length - i)]):
@@ -503,7 +408,7 @@ def _horner(table: Coefficients, u: Series, piece: Indices) -> Series:
     columns = [type(u[0]).of(column)[piece] for column in zip(*table)]
     out = [columns[-1]]
     for column in reversed(columns[:-1]):
-        out = plus(times(out, u, lambda p, q: p * q), [column])
+        out = plus(times(out, u, mul), [column])
     return out
 
 

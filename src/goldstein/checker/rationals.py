@@ -94,12 +94,11 @@ def exact_floats(data: Any, what: str = "a constant", *, finite: bool = True) ->
     if isinstance(data, np.ma.MaskedArray) or kind not in "biufO":
         name = "masked" if isinstance(data, np.ma.MaskedArray) else array.dtype.name
         raise InputTypeError(f"{what} holds {name} entries, expected real numbers.")
-    one_by_one = kind == "O" or array.dtype.itemsize > 8
-    floats: Vector = array if one_by_one else array.astype(np.float64, copy=False)
+    short = kind != "O" and array.dtype.itemsize <= 8
+    floats: Vector = array.astype(np.float64, copy=False) if short else array
     # Integers may have more digits; where they stand next to floats NumPy has rounded them.
-    if not (one_by_one or (kind == "f" and isinstance(data, np.ndarray))):
-        one_by_one = not (np.abs(floats) < _ALL_FLOATS).all()
-    if one_by_one:
+    known = kind == "f" and isinstance(data, np.ndarray)
+    if not (short and (known or (np.abs(floats) < _ALL_FLOATS).all())):
         entries = np.asarray(data, dtype=object)
         exact = [_exact_float(entry, what, finite) for entry in entries.ravel().tolist()]
         floats = np.array(exact, dtype=np.float64).reshape(entries.shape)

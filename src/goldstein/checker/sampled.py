@@ -27,7 +27,7 @@ from goldstein.checker.blackbox.beside import look_beside
 from goldstein.checker.blackbox.perturbed import SAME
 from goldstein.checker.blackbox.qualification import check_qualification
 from goldstein.checker.constrained import limits
-from goldstein.checker.constrained.limits import Box, Component, best_normal
+from goldstein.checker.constrained.limits import Box, Component
 from goldstein.checker.enclosed.written import Written
 from goldstein.checker.fenchel import Record, term_share
 from goldstein.checker.function import OBJECTIVE, Asked, BlackBox, Layout, is_vector, shown
@@ -84,38 +84,29 @@ class Problem:
 
 
 class Rows:
-    """Gradients of f and, times the sign of their multiplier, of constraints, with weights >= 0."""
+    """Gradients of f with weights >= 0; `goldstein.checker.constrained.kkt` has those of others."""
 
     def __init__(self, cert: Any, problem: Problem) -> None:
         self.cert, self.problem = cert, problem
-        points, stored, weights = _used(cert.points, cert.gradients, cert.weights)
-        owners, self.sign = np.full(weights.size, OBJECTIVE), {OBJECTIVE: 1.0}
-        if problem.system is not None and cert.constraint_weights.any():
-            signed = cert.constraint_weights
-            used, signs = np.flatnonzero(signed), np.sign(signed[signed != 0])
-            index, rows = cert.constraint_index[used], cert.constraint_gradients[used]
-            self.sign |= dict(zip(index.tolist(), signs.tolist()))
-            points = np.concatenate([points, cert.constraint_points[used]])
-            weights = np.concatenate([weights, np.abs(signed[used])])
-            stored = np.concatenate([stored, signs[:, None] * rows])
-            owners = np.concatenate([owners, index])
-        self.points, self.weights, self.owners, self.stored = points, weights, owners, stored
+        self.points, self.stored, self.weights = _used(cert.points, cert.gradients, cert.weights)
+        self.owners = np.full(self.weights.size, OBJECTIVE)
+        self.sign = {OBJECTIVE: 1.0}
         self.low, self.high = problem.box.normal_signs(cert.x)
-        if problem.system is not None:  # normals that are not stated are not qualified
-            self.low, self.high = self.low & (cert.normal < 0), self.high & (cert.normal > 0)
-        #: What is added to every combination: a subgradient of the term; or a normal, chosen anew.
+        #: What is added to every combination: a subgradient of the term.
         self.fixed: Vector | None = getattr(cert, "subgradient", None)
 
     def ask(self, i: int, y: Vector) -> Vector:
         """Return a row: a gradient at a point."""
         return self.sign[i] * self.problem.function(i).gradient(y.copy())
 
-    def length(self, rows: Matrix, owners: Indices, weights: Vector) -> float:
+    def length(
+        self, rows: Matrix, owners: Indices, weights: Vector, normal: Vector | None = None
+    ) -> float:
         """Return an upper bound of the combination's length."""
-        extra, share = self.fixed, math.fsum(weights[owners == OBJECTIVE].tolist())
-        if extra is None:
-            extra, share = best_normal(weights @ rows, self.low, self.high), 1.0
-        if extra.any():
+        extra, share = normal, 1.0
+        if normal is None:
+            extra, share = self.fixed, math.fsum(weights.tolist())
+        if extra is not None and extra.any():
             rows, weights = np.concatenate([rows, extra[None]]), np.append(weights, share)
             owners = np.append(owners, 0)
         mean = rounding.combination_norm_upper(weights, rows)
@@ -126,12 +117,17 @@ class Rows:
         return up(up(mean * total) / rounding.sum_lower(weights[owners == OBJECTIVE]))
 
     def scale(self, rows: Matrix) -> float:
-        """Return the mean length of rows; of multipliers that cancel each other no more counts than
-        what qualified constraints may need."""
-        of_f = self.owners == OBJECTIVE
-        own = rows[of_f] if self.fixed is None else rows[of_f] + self.fixed
-        mean, rest = mean_length(self.weights[of_f], own), self.weights[~of_f]
-        return mean + min(mean_length(rest, rows[~of_f]), mean / limits.DEGENERATE)
+        """Return the mean length of rows."""
+        return mean_length(self.weights, rows if self.fixed is None else rows + self.fixed)
+
+
+def rows_of(cert: Any, problem: Problem) -> Rows:
+    """Return the rows that a claim is about, of constraints besides where it has some."""
+    if problem.system is None:
+        return Rows(cert, problem)
+    from goldstein.checker.constrained.kkt import KKTRows
+
+    return KKTRows(cert, problem)
 
 
 def _used(points: Matrix, gradients: Matrix, weights: Vector) -> tuple[Matrix, Matrix, Vector]:
@@ -158,7 +154,7 @@ def check(cert: Any, problem: Problem, seed: int, check_values: bool = True) -> 
         if found.ok and problem.system is not None:
             limits.check(found, cert, problem.system, problem.box)
         if found.ok:
-            step = _check_gradients(found, Rows(cert, problem), share, seed, check_values)
+            step = _check_gradients(found, rows_of(cert, problem), share, seed, check_values)
         if found.ok and problem.system is not None:
             check_qualification(found, cert, problem, step, seed)
     except errors.KinkError as kink:
@@ -197,10 +193,10 @@ def check_layout(found: Verification, cert: Any, layout: Layout) -> bool:
 def _check_place(found: Verification, cert: Any, problem: Problem) -> bool:
     """x and all points inside the bounds and the ball, before anything is asked there."""
     points = _used(cert.points, cert.gradients, cert.weights)[0]
+    inside = True
     if problem.system is not None:
         points = np.concatenate([points, cert.constraint_points])
-    inside = problem.box.contains(cert.x) and problem.box.contains(points)
-    if problem.system is not None:
+        inside = problem.box.contains(cert.x) and problem.box.contains(points)
         found.add("bounds", inside, "all points inside" if inside else "a point is outside")
     found.delta = max(distances_upper(points, cert.x), default=0.0)
     within = found.delta <= cert.delta
@@ -252,6 +248,3 @@ def _check_gradients(
     if not found.ok or (isinstance(problem.f, Written) and (rows.owners == OBJECTIVE).all()):
         return 0.0
     return look_beside(found, rows, limit - share + CURVED * mean, share, seed, check_values)
-
-
-__all__ = ["OBJECTIVE", "Problem", "Propose", "Rows", "asked", "check", "check_layout"]

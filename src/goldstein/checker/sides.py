@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -26,10 +25,6 @@ from goldstein.checker.rationals import nearest_float, to_fraction
 
 Numbers = Sequence[Any] | NDArray[Any]
 Pause = Callable[[], None]
-
-#: Above this many multiplications per gradient, or ten times as many for all gradients, enclosures
-#: replace rationals. The choice must not depend on what is installed.
-RATIONAL_WORK = 40_000
 
 
 class Limits(NamedTuple):
@@ -60,28 +55,17 @@ class Program:
 
     def __init__(self, nodes: Sequence[Node]) -> None:
         self.nodes = tuple(nodes)
+        #: Which nodes are affine functions of the variable.
+        self.affine: list[bool] = []
         for k, node in enumerate(self.nodes):
             right = all(0 <= a < k for a in node.of) and isinstance(node, Variable) == (k == 0)
             if not right or node.sizes != tuple(self.nodes[a].size for a in node.of):
                 raise InputError(f"node {k} of the function does not fit the nodes before it.")
+            self.affine.append(node.affine and all(self.affine[a] for a in node.of))
         if not self.nodes or self.nodes[-1].size != 1:
             raise InputError("a function must have one number as its value.")
         self.dim = self.nodes[0].size
         self.last = len(self.nodes) - 1
-        #: Multiplications of one gradient, about.
-        self.work = sum(node.work for node in self.nodes)
-
-    @cached_property
-    def affine(self) -> list[bool]:
-        """Which nodes are affine functions of the variable."""
-        answer: list[bool] = []
-        for node in self.nodes:
-            answer.append(node.affine and all(answer[a] for a in node.of))
-        return answer
-
-    def is_small(self, gradients: int = 1) -> bool:
-        """Are exact numbers affordable for so many gradients?"""
-        return self.work <= RATIONAL_WORK and self.work * gradients <= 10 * RATIONAL_WORK
 
     def ancestors(self, k: int) -> list[int]:
         """Return a node and all it depends on, in order."""
@@ -126,7 +110,7 @@ class Point:
     def __init__(self, program: Program, y: Numbers) -> None:
         self.program, self.y = program, finite_numbers(y, program.dim, "point")
         self.pieces: dict[int, Any] = {}
-        self.ties: dict[int, Any] = {}
+        self.ties: dict[int, dict[int, list[int]]] = {}
         self.values: dict[int, Series] = {0: [self.start()]}
         for k, node in enumerate(program.nodes):
             if isinstance(node, Kinked):
@@ -164,8 +148,7 @@ class Point:
         """Has a combination of a node's entries, affine here, a derivative other than 0?"""
         start = Exact.of(list(factors.values()))
         start = start.scattered(np.array(list(factors)), self.program.nodes[k].size)
-        found = self.program.pull_back(k, start, side.pieces, self.value)[0]
-        return bool(found.top.any())
+        return bool(self.program.pull_back(k, start, side.pieces, self.value)[0].top.any())
 
     def limits(self, directions: Matrix | Sequence[Numbers], pause: Pause = lambda: None) -> Limits:
         """Return the limits of gradients along directions, each a subgradient at the point.
@@ -197,9 +180,8 @@ class Side:
         self.point, self.program = point, point.program
         self.v = None if v is None else finite_numbers(v, self.program.dim, "direction")
         self.pieces, self.series, self.felt = dict(point.pieces), dict[int, Series](), set[int]()
-        nodes_of: Any = self.program.nodes
-        self.loose = {k: nodes_of[k].tied(ties) for k, ties in point.ties.items()}
-        self._still = {0: Still(np.zeros(self.program.dim, dtype=np.int8))}
+        self.loose = dict(point.ties)
+        self._still: dict[int, Series] = {0: [Still.of(np.ones(self.program.dim))] * 2}
         for k in point.ties if nodes is None else nodes:
             self._leave(k)
 
@@ -227,7 +209,7 @@ class Side:
                 self.felt.add(k)
             if stay and not (isinstance(node, Max | Order) and self._agree(arg, stay)):
                 # On a smooth breakpoint either piece has the right derivative.
-                if not isinstance(node, Piecewise) or node.jumps[self.point.ties[k][row]]:
+                if not isinstance(node, Piecewise) or node.jumps[self.point.pieces[k][row]]:
                     self._require_constant(arg, places)
                 self.loose[k][row] = places
 
@@ -254,14 +236,18 @@ class Side:
                 f"{what} a kink: it does not show a point of differentiability."
             )
 
-    def constant(self, k: int) -> NDArray[np.int8]:
-        """Return which entries of a node are proved to be constant here, and which to be 0."""
+    def constant(self, k: int) -> NDArray[np.bool_]:
+        """Return which entries of a node are proved to be constant here."""
+        return np.asarray(self.still(k)[1] == 0)
+
+    def still(self, k: int) -> Series:
+        """Return where a node may be other than 0 here, and where it may move."""
         for b in [] if k in self._still else self.program.ancestors(k):
             if b not in self._still:
-                args = [self._still[a] for a in self.program.nodes[b].of]
-                piece, loose = self.pieces.get(b), self.loose.get(b, {})
-                self._still[b] = self.program.nodes[b].still(args, piece, loose)
-        return self._still[k].level
+                node, loose = self.program.nodes[b], self.loose.get(b, {})
+                args = [self._still[a] for a in node.of]
+                self._still[b] = list(map(Still.of, node.still(args, self.pieces.get(b), loose)))
+        return self._still[k]
 
 
 def finite_numbers(values: Numbers, size: int, name: str) -> Any:
@@ -279,11 +265,15 @@ def finite_numbers(values: Numbers, size: int, name: str) -> Any:
 def point_at(program: Program, y: Numbers, gradients: int = 1, box: Any = None) -> Point:
     """Return what holds at a point; exactly, unless the function is irrational or large.
 
-    With a box, radii and switches, it is a point of it that lies on kinks (`enclosed.roots`).
+    With a box, radii and switches, it is a point of it that lies on kinks.
     """
-    if box is None and program.is_small(gradients) and all(node.rational for node in program.nodes):
+    from goldstein.checker.enclosed.point import EnclosedPoint, is_small
+
+    if (
+        box is None
+        and is_small(program, gradients)
+        and all(node.rational for node in program.nodes)
+    ):
         with suppress(Irrational):  # a number of too many digits
             return Point(program, y)
-    from goldstein.checker.enclosed.point import EnclosedPoint
-
     return EnclosedPoint(program, y, box)

@@ -15,6 +15,7 @@ import numpy as np
 from goldstein.checker import errors, rounding
 from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.checker.blackbox.differences import Differences
+from goldstein.checker.blackbox.errors import ContradictedError
 from goldstein.checker.blackbox.perturbed import Neighbourhood, has_room, resample
 from goldstein.checker.function import OBJECTIVE
 from goldstein.checker.verification import Verification
@@ -31,8 +32,7 @@ def look_beside(
     `share` is what a convex term adds to eps. Return what the functions resolve.
     """
     cert, problem = rows.cert, rows.problem
-    wide = cert.delta >= problem.f.smallest_ball(cert.x)
-    if not (wide and has_room(cert.x, cert.delta, problem.box)):
+    if not has_room(cert.x, cert.delta, problem.box, problem.f.coarse):
         words = f"a ball of radius {cert.delta:g} has too few floats to look beside the points"
         found.add("kinks", False, words + ", and a black box does not say where its kinks are")
         return 0.0
@@ -59,7 +59,7 @@ def _check_values(found: Verification, rows: Any, seed: int) -> Vector | float:
         try:
             looked = Differences(f, cert.x, cert.delta, problem.box, seed)
             step = np.maximum(step, looked.resolution(_heaviest(rows, i)))
-        except errors.ContradictedError as failure:
+        except ContradictedError as failure:
             name = "f" if i == OBJECTIVE else problem.system.name(i)
             found.add("values", False, f"{failure} of {name}; look with gs.check_gradient")
             return step

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Mask, Vector
+from goldstein.checker.blackbox.errors import ContradictedError, UnresolvedError
 from goldstein.checker.blackbox.perturbed import Neighbourhood
 from goldstein.checker.constrained.limits import Box
-from goldstein.checker.errors import ContradictedError, KinkError, UnresolvedError
+from goldstein.checker.errors import KinkError
 
 #: Steps relative to delta: the shortest, the longest that accuses a gradient, the longest that
 #: still resolves the ball.
@@ -55,6 +56,9 @@ HEAVY, SEVERAL, POINTS, NEEDED = 3, 3, 4, 2
 
 #: Points of a claim that values must not contradict; rounds of looks next to one, at least.
 MANY, ROUNDS = 24, 8
+
+#: Looks at other pieces that leave a point behind, for each undecided one at a gradient alike.
+MOSTLY = 4.0
 
 #: Entries of gradients that others may hide are at most so many times what may disagree, relative
 #: to their sum, and at most this part of their mean; in which steps one looks for larger ones
@@ -130,9 +134,11 @@ class Differences:
         Where values do not follow the gradient there may be a kink next to y, so one looks beside
         it, too: near by first, then farther away, with longer steps. Where the gradient is right
         one of these looks agrees; where several contradict gradients like that at y, and none like
-        it agrees, it is not.
+        it agrees, it is not. Another piece that agrees will do if y is left behind with its own:
+        where there is much of that, values have to follow it there.
         """
         finest, rounds, contradictions, accused = self.finest(y, g), 0, 0, False
+        beyond, others, alikes = math.inf, 0, 0
         while 0.0 < (step := finest * NEXT ** max(0, rounds - ROUNDS)) <= self._coarsest:
             if rounds == 0 or rounds > ROUNDS:
                 verdict, agreed = self.agree(y, g, step)
@@ -150,10 +156,16 @@ class Differences:
                 if verdict and alike:
                     return agreed
                 away = float(np.linalg.norm(z - y)) / RESOLVED
-                if verdict and not contradictions and away <= self._coarsest:
-                    return max(agreed, away)  # another piece: y has to be left behind
+                if verdict and away <= self._coarsest:
+                    beyond = min(beyond, max(agreed, away))
+                alikes += bool(alike)
+                others += bool(verdict)
+                if others > SEVERAL and not alikes:
+                    break
                 contradictions += bool(alike and verdict is False)
             rounds += 1
+        if beyond < math.inf and others >= MOSTLY * alikes and not contradictions:
+            return beyond
         if contradictions >= SEVERAL:
             raise ContradictedError
         if not self._clear and (step := self._smoothly(y, g)):
@@ -387,6 +399,3 @@ class Differences:
             return found
         except KinkError:
             return None
-
-
-__all__ = ["COARSEST", "HEAVY", "RESOLVED", "Differences"]

@@ -44,14 +44,16 @@ Ask = Callable[[int, Vector], Vector]
 Bound = Callable[[Matrix, Indices, Vector | None], tuple[float, Vector]]
 
 
-def has_room(x: Vector, delta: float, box: Box) -> bool:
+def has_room(x: Vector, delta: float, box: Box, coarse: str = "") -> bool:
     """Do the ball around x and the box hold enough floats to look beside points?
 
-    Squares of steps that are short against the ball must not underflow.
+    Squares of steps that are short against the ball must not underflow; and single precision, of
+    `coarse` gradients, must tell points of the ball from x.
     """
     widths = (box.upper - box.lower)[~box.fixed]
     least, size = min(delta, widths.min(initial=np.inf)), float(np.abs(x).max(initial=0.0))
-    return bool(least > max(2.0**-44 * size, 2.0**-400))
+    told = not coarse or delta >= 100 * 2.0**-24 * max(1.0, size)
+    return bool(told and least > max(2.0**-44 * size, 2.0**-400))
 
 
 def radius(y: Vector, delta: float, resolution: Vector | float = 0.0) -> Vector:
@@ -165,6 +167,3 @@ def _row_of(g: Vector, j: int, keys: list[tuple[int, int]], rows: list[Vector]) 
 
 def _differ(g: Vector, h: Vector, share: float = JUMP) -> bool:
     return rounding.norm_upper(g - h) > share * rounding.norm_upper(g)
-
-
-__all__ = ["ROUNDS", "SAME", "Neighbourhood", "has_room", "radius", "resample"]

@@ -207,7 +207,7 @@ def derivative_range(
         args = [series[a] for a in node.of]
         series[k] = node.forward(args, point.pieces.get(k))
         if k in point.ties and len(series[k]) > 1:
-            series[k][1] = _widened(node, point.ties[k], args[0][1], series[k][1])
+            series[k][1] = _widened(node, point, k, args[0][1], series[k][1])
     if len(series[program.last]) < 2:
         return 0.0, 0.0
     (low,), (high,) = series[program.last][1].ends()
@@ -215,12 +215,12 @@ def derivative_range(
     return (float(low), float(high)) if finite else (-math.inf, math.inf)
 
 
-def _widened(node: Any, ties: dict[int, Any], u: Enclosure, out: Enclosure) -> Enclosure:
+def _widened(node: Any, point: Any, k: int, u: Enclosure, out: Enclosure) -> Enclosure:
     """Replace the derivatives of tied entries by the hull of what their pieces give."""
     low, high = out.ends()
-    for i, tie in ties.items():
+    for i, tie in point.ties[k].items():
         if isinstance(node, Piecewise):
-            parts = Enclosure.of(node.beside[tie]) * u[[i, i]]
+            parts = Enclosure.of(node.beside[point.pieces[k][i]]) * u[[i, i]]
         elif isinstance(node, Max):
             parts = u[tie]
         elif isinstance(node, Order):

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from goldstein.checker.arrays import Vector
-from goldstein.checker.errors import InputError, MissingExtraError, NotCertifiableError
+from goldstein.checker.errors import InputError, Irrational, MissingExtraError, NotCertifiableError
 from goldstein.checker.exact import Exact
 from goldstein.checker.rationals import exact_dot, nearest_float
 from goldstein.checker.rounding import UNIT, gamma, product_error
@@ -103,9 +103,14 @@ class Function:
     domain: str = ""
     value: Callable[[Any], Any] | str = ""
 
-    def enclosure(self, u: Any) -> Any:
-        """Return the function of an `Enclosure` inside the domain."""
+    def at(self, u: Any) -> Any:
+        """Return the function of every entry, inside the domain; of rationals if it is rational."""
         self.require_domain(u)
+        if isinstance(u, Exact):
+            found = [self.exact(q) for q in u.fractions]
+            if None in found:
+                raise Irrational(self.name)
+            return Exact.of(found).reshape(*u.top.shape)
         return self.value(u) if callable(self.value) else u.balls(self.value or self.name)
 
     @property
@@ -137,7 +142,7 @@ def hypotenuse(u: Any) -> Any:
 
 
 def _of(name: str, u: Any) -> Any:
-    return u.apply(FUNCTIONS[name])
+    return FUNCTIONS[name].at(u)
 
 
 def _squared(name: str, u: Any) -> Any:
@@ -388,18 +393,6 @@ class Enclosure:
     def _product(self, matrix: Any, columns: int) -> Enclosure:
         answer: Enclosure = matrix @ (self if columns == 1 else self.reshape(-1, columns))
         return answer.reshape(-1)
-
-    def powers(self, node: Any) -> tuple[Enclosure, Enclosure]:
-        """Return exp(u - m) for rows u of a table, m about the largest entry, and the m."""
-        top = Enclosure(self.mid.reshape(-1, node.columns).max(axis=1))
-        return (self - node.along(top)).apply(FUNCTIONS["exp"]), top
-
-    def log(self) -> Enclosure:
-        return self.apply(FUNCTIONS["log"])
-
-    def apply(self, function: Function) -> Enclosure:
-        """Return a smooth function of every entry."""
-        return function.enclosure(self)
 
     def balls(self, function: str | Callable[[Any], Any]) -> Enclosure:
         """Return a function of every entry by the ball arithmetic of python-flint."""

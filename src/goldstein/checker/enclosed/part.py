@@ -11,8 +11,9 @@ from scipy import sparse
 
 from goldstein.checker.arrays import Indices
 from goldstein.checker.enclosed.arrays import row_products
+from goldstein.checker.enclosed.irrational import Norm2
 from goldstein.checker.exact import Exact
-from goldstein.checker.nodes import Add, Affine, Max, Node, Norm2, Order, Product, Rowwise, Series
+from goldstein.checker.nodes import Add, Affine, Max, Node, Order, Product, Rowwise, Series
 from goldstein.checker.sides import Program
 
 #: With fewer terms than this, on average, sums of Python's integers are as fast.
@@ -152,6 +153,3 @@ def _is_long(node: Node) -> bool:
 
 def _some(vector: Any, places: Indices) -> Any:
     return vector[places] if isinstance(vector, np.ndarray) else [vector[k] for k in places]
-
-
-__all__ = ["Part", "cut"]

@@ -22,6 +22,7 @@ are combinations of those, as affine forms of entries that are not looked into.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import fields
@@ -35,10 +36,12 @@ from scipy import sparse
 
 from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.checker.enclosed.arrays import Enclosure, Function, float_dot
+from goldstein.checker.enclosed.irrational import LogSumExp, Norm2
 from goldstein.checker.enclosed.part import Part
 from goldstein.checker.errors import InputError, Irrational, NotCertifiableError
-from goldstein.checker.exact import ZERO, Exact
-from goldstein.checker.nodes import Affine, Array, Kinked, LogSumExp, Norm2, Piecewise, Series
+from goldstein.checker.exact import Exact
+from goldstein.checker.nodes import Affine, Array, Kinked, Node, Piecewise, Product, Series
+from goldstein.checker.rationals import squared_distance, squared_norm, to_fractions
 from goldstein.checker.rounding import UNIT, norm_upper
 from goldstein.checker.sides import Limits, Numbers, Pause, Point, Program, Side, exact_limits
 
@@ -47,6 +50,28 @@ WRITTEN_OUT = 10**7
 
 #: Entries that are enclosed at a time.
 BLOCK = 2**14
+
+
+#: Above this many multiplications per gradient, or ten times as many for all gradients, enclosures
+#: replace rationals. The choice must not depend on what is installed.
+RATIONAL_WORK = 40_000
+
+
+def work(program: Program) -> int:
+    """Return how many multiplications one gradient takes, about."""
+    return sum(map(_multiplications, program.nodes))
+
+
+def _multiplications(node: Node) -> int:
+    if isinstance(node, Affine):
+        return int(getattr(node.matrix, "nnz", math.prod(node.matrix.shape))) * node.columns
+    return node.size * (node.inner if isinstance(node, Product) else 1)
+
+
+def is_small(program: Program, gradients: int = 1) -> bool:
+    """Are exact numbers affordable for so many gradients?"""
+    cost = work(program)
+    return cost <= RATIONAL_WORK and cost * gradients <= 10 * RATIONAL_WORK
 
 
 def limits(point: EnclosedPoint, directions: Matrix) -> tuple[Matrix, Matrix] | None:
@@ -61,20 +86,20 @@ def limits(point: EnclosedPoint, directions: Matrix) -> tuple[Matrix, Matrix] | 
     plain = source.columns == 1 and source.divisor is None
     if not plain or max(len(ties), len(directions)) * program.dim > WRITTEN_OUT:
         return None
-    some: Any = source.matrix[np.array(list(ties))]
+    tied: Indices = np.array(list(ties))
+    some: Any = source.matrix[tied]
     rows: Matrix = np.asarray(some.toarray() if hasattr(some, "toarray") else some)
     # An entry whose row is 0 is constant, and stays on its breakpoint for good.
     moving: NDArray[np.bool_] = np.asarray(rows.any(axis=1))
-    ties = {i: level for (i, level), moves in zip(ties.items(), moving) if moves}
-    jumps = [node.jumps[level] for level in ties.values()]
-    if not ties or not all(jumps):
+    tied, rows = tied[moving], rows[moving]
+    jumps = [node.jumps[level] for level in point.pieces[k][tied]]
+    if not (jumps and all(jumps)):
         return None
-    rows = rows[moving]
     sides = signs_of_products(directions, rows)
     if not sides.all():
         return None  # a direction that stays on a kink: to be looked at one by one
     slopes = Side(point, None, nodes=[]).cotangents()  # the pieces at the point itself
-    weights = slopes[k][list(ties)] * Enclosure.of(jumps)
+    weights = slopes[k][tied] * Enclosure.of(jumps)
     mid, rad = np.empty((len(directions), program.dim)), np.empty(program.dim)
     above = Enclosure((sides > 0).astype(np.float64))
     step = max(1, BLOCK // max(sides.shape))
@@ -277,6 +302,20 @@ class Box:
         return found[s.i] == (s.level if s.level is not None else found[s.j])
 
 
+def boxed(cert: Any) -> tuple[Any, Any] | None:
+    """Return the radii and switches of a pivot that is known by a box."""
+    radii = getattr(cert, "radii", None)
+    return None if radii is None else (radii, cert.switches)
+
+
+def farthest(pivot: Sequence[Fraction], x: Vector, box: tuple[Any, Any] | None) -> Fraction:
+    """Return the square of the distance of x from the farthest point of a box; exactly."""
+    if box is None:
+        return squared_distance(pivot, x)
+    entries = zip(pivot, to_fractions(x), to_fractions(box[0]), strict=True)
+    return squared_norm([abs(c - a) + r for c, a, r in entries])
+
+
 def _frozen(value: Any) -> Any:
     """Return something that is equal for equal data, as far as that is seen."""
     if isinstance(value, np.ndarray):
@@ -320,7 +359,7 @@ class EnclosedPoint(Point):
             found: Exact = part.series(self.y)[0]
             return found
         except Irrational as what:
-            if (Side(self, None, nodes=[]).constant(k)[places] == ZERO).all():
+            if not Side(self, None, nodes=[]).still(k)[0][places].any():
                 return Exact(np.zeros(len(places), dtype=object))
             raise NotCertifiableError(
                 "whether an argument of a kink is exactly on it cannot be decided: it contains "
@@ -352,7 +391,7 @@ class EnclosedPoint(Point):
         return bool(part.backward(Exact.of([factors[i] for i in places]), {}).top.any())
 
     def limits(self, directions: Matrix | Sequence[Numbers], pause: Pause = lambda: None) -> Limits:
-        small, boxed = self.program.is_small(len(directions)), self.box is not None
+        small, boxed = is_small(self.program, len(directions)), self.box is not None
         boxes = None if small or boxed else limits(self, np.asarray(directions))
         if boxes is not None:
             require_finite(*boxes)
