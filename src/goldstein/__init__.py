@@ -58,7 +58,7 @@ _MODULES = [
     "atoms", "calculus", "certificates", "errors", "models", "problems", "prox", "solvers"
 ]  # fmt: skip
 #: Found as attributes too, but not by a star import, which would hide packages of these names.
-_ECOSYSTEMS = ["control", "scipy"]
+_ECOSYSTEMS = ["control", "cvxpy", "jax", "onnx", "parallel", "scipy", "sklearn", "torch"]
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
 
 #: Listed: what people write every day. The rest is listed in the modules above, and found here too.

@@ -187,17 +187,14 @@ def _pnorm(e: Any, u: Any) -> Any:
 
 _RULES: dict[str, Callable[..., Any]] = {
     "AddExpression": lambda e, *some: sum(some[1:], some[0]),
-    "NegExpression": lambda e, u: -u,
     "MulExpression": lambda e, a, b: a @ b if np.ndim(a) and np.ndim(b) else a * b,
     "multiply": lambda e, a, b: a * b,
     "DivExpression": lambda e, a, b: a / b,
     "Sum": lambda e, u: operators.sum_entries(u, **_axis(e)),
-    "abs": lambda e, u: np.abs(u),
-    "exp": lambda e, u: np.exp(u),
-    "log": lambda e, u: np.log(u),
-    "log1p": lambda e, u: np.log1p(u),
+    **{name: lambda e, u, function=function: function(u) for name, function in {
+        "abs": np.abs, "exp": np.exp, "log": np.log, "log1p": np.log1p, "Trace": np.trace,
+        "logistic": atoms.softplus, "NegExpression": np.negative}.items()},
     "entr": lambda e, u: -u * np.log(u),
-    "logistic": lambda e, u: atoms.softplus(u),
     "maximum": lambda e, *some: reduce(np.maximum, some),
     "minimum": lambda e, *some: reduce(np.minimum, some),
     "max": lambda e, u: atoms.largest(u, **_axis(e)),
@@ -212,9 +209,8 @@ _RULES: dict[str, Callable[..., Any]] = {
     "log_sum_exp": lambda e, u: atoms.log_sum_exp(u, **_axis(e)),
     "sum_largest": lambda e, u: atoms.sum_largest(u, int(e.k)),
     "cumsum": lambda e, u: operators.cumulated(u, e.axis),
-    "Trace": lambda e, u: np.trace(u),
     "kl_div": lambda e, a, b: a * (np.log(a) - np.log(b)) - a + b,
-}
+}  # fmt: skip
 
 
 __all__ = ["Read", "read"]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from goldstein.checker.blackbox.errors import ContradictedError, UnresolvedError
 from goldstein.checker.errors import (
-    ContradictedError,
     GoldsteinError,
     InputError,
     InputTypeError,
@@ -16,7 +16,6 @@ from goldstein.checker.errors import (
     MissingExtraError,
     NotCertifiableError,
     OracleError,
-    UnresolvedError,
 )
 
 for _kind in (
@@ -91,6 +90,9 @@ class WrongGradientError(Composed, ValueError):
 
 class BallTooSmallError(GoldsteinError):
     """Control flow inside a run: float64 has too few points within delta of x."""
+
+    def __init__(self) -> None:
+        super().__init__("x has become so large that float64 cannot sample the ball around it")
 
 
 __all__ = [

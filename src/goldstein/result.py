@@ -173,7 +173,7 @@ class Status(enum.Enum):
         "raise delta or eps; certificate.eps is what was reached",
     )
     BALL_TOO_SMALL = (
-        "x has become so large that float64 cannot sample a ball of radius delta around it",
+        "the ball of radius delta is too small for float64",
         "raise delta, or rescale the variables",
     )
     UNBOUNDED = ("the function fell below the value limit", "check that it is bounded below")

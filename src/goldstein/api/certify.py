@@ -18,23 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
+from goldstein.api import inputs
 from goldstein.api.driver import Call, Task
-from goldstein.api.inputs import (
-    RNG,
-    as_point,
-    as_start,
-    as_vector,
-    call_budget,
-    check_size,
-    check_target,
-    declared,
-    in_own_layout,
-    in_words,
-    is_number,
-    make_solver,
-    sized,
-    tolerance,
-)
 from goldstein.certificates import (
     GoldsteinCertificate,
     KKTCertificate,
@@ -50,10 +35,7 @@ from goldstein.construction.cold import Cold, look_at_far_ends
 from goldstein.construction.judge import describe
 from goldstein.errors import InputError, InputTypeError, KinkError
 from goldstein.numerics.streams import LONGEST, seed_from, smallest_delta, stream, uniform_in_ball
-from goldstein.oracles import CountedOracle, Oracle, as_oracle
-from goldstein.oracles.data_mean import DataMean, Progress
-from goldstein.oracles.function import values_of
-from goldstein.oracles.separable import Workers
+from goldstein.oracles import CountedOracle, Oracle, as_oracle, data_mean, function, separable
 from goldstein.prox.term import Term
 from goldstein.reductions.base import Options
 from goldstein.result import InNotebooks, Plotted, Result
@@ -71,10 +53,10 @@ class _How(TypedDict, total=False):
     args: Sequence[Any]
     delta: Required[float]
     eps: float
-    rng: RNG
+    rng: inputs.RNG
     max_calls: int | None
     max_time: float | None
-    workers: Workers
+    workers: separable.Workers
 
 
 @overload
@@ -116,7 +98,7 @@ def certify(
 ) -> Any: ...  # fmt: skip
 
 
-@in_words
+@inputs.in_words
 def certify(
     fun: Oracle | Callable[..., Any],
     x: Any,
@@ -126,14 +108,14 @@ def certify(
     delta: float,
     eps: float = 0.0,
     stationarity: Literal["goldstein", "near", "minimum"] = "goldstein",
-    rng: RNG = None,
+    rng: inputs.RNG = None,
     max_calls: int | None = None,
     max_time: float | None = None,
     bounds: Any = None,
     constraints: Any = (),
     plus: Term | None = None,
     curvature: float | None = None,
-    workers: Workers = None,
+    workers: separable.Workers = None,
 ) -> Any:
     """Say how stationary a point is, wherever it came from. The point is never moved.
 
@@ -188,16 +170,16 @@ def certify(
     >>> gs.certify(lambda x: abs(x[0]), [1.0], np.sign, delta=1e-3, rng=0).descent
     array([-1.])
     """
-    layout, point = as_point(in_own_layout(fun, x), "x")
-    eps, seed = tolerance(eps), seed_from(rng)
-    check_target(1.0, delta, point)
+    layout, point = inputs.as_point(inputs.in_own_layout(fun, x), "x")
+    eps, seed = inputs.tolerance(eps), seed_from(rng)
+    inputs.check_target(1.0, delta, point)
     call = Call(fun, jac, args, x, layout, point, constraints)
-    solver = make_solver("values" if call.on_values else "auto", None)
+    solver = inputs.make_solver("values" if call.on_values else "auto", None)
     few = 20_000 + 2_000 * point.size if solver.on_values else 8 * point.size + 400
     task = Task.read(
         call, solver, stationarity, Request(eps, float(delta), seed), name="certify", plus=plus,
-        options=Options(central=True, curvature=declared(curvature)),
-        budget=call_budget(max_calls, few), max_time=max_time, bounds=bounds,
+        options=Options(central=True, curvature=inputs.declared(curvature)),
+        budget=inputs.call_budget(max_calls, few), max_time=max_time, bounds=bounds,
         workers=workers,
     )  # fmt: skip
     if eps > 0 and not solver.on_values:
@@ -232,7 +214,7 @@ def stationarity_curve(
     deltas: ArrayLike | None = None,
     args: Sequence[Any] = (),
     eps: float = 0.0,
-    rng: RNG = None,
+    rng: inputs.RNG = None,
     max_calls: int | None = None,
 ) -> StationarityCurve:
     """Answer "which delta?": the certified eps of one point over a range of radii.
@@ -260,14 +242,14 @@ def stationarity_curve(
     >>> curve.eps.round(6)
     array([1., 0.])
     """
-    layout, point = as_point(in_own_layout(fun, x), "x")
-    radii = np.sort(np.logspace(-6, 0, 7) if deltas is None else as_vector(deltas, "deltas"))
-    eps = tolerance(eps)
+    layout, point = inputs.as_point(inputs.in_own_layout(fun, x), "x")
+    radii = np.sort(np.logspace(-6, 0, 7) if deltas is None else inputs.as_vector(deltas, "deltas"))
+    eps = inputs.tolerance(eps)
     for radius in radii:
-        check_target(1.0, float(radius), point)
-    oracle = sized(as_oracle(fun, jac, args, layout, point), point)
+        inputs.check_target(1.0, float(radius), point)
+    oracle = inputs.sized(as_oracle(fun, jac, args, layout, point), point)
     seed = seed_from(rng)
-    budget = call_budget(max_calls, radii.size * (8 * point.size + 400))
+    budget = inputs.call_budget(max_calls, radii.size * (8 * point.size + 400))
     counted = CountedOracle(oracle, budget, LONGEST)
     meta = describe(oracle, "certify", seed, x)
     found = Enrichment()
@@ -282,7 +264,7 @@ def stationarity_curve(
     return StationarityCurve(radii, np.array([c.eps for c in certificates]), certificates)
 
 
-@in_words
+@inputs.in_words
 def certify_result(
     res: Any,
     fun: Oracle | Callable[..., Any] | None = None,
@@ -294,7 +276,7 @@ def certify_result(
     bounds: Any = None,
     constraints: Any = (),
     stationarity: Literal["goldstein", "near", "minimum"] = "goldstein",
-    rng: RNG = None,
+    rng: inputs.RNG = None,
     max_calls: int | None = None,
     max_time: float | None = None,
 ) -> Any:
@@ -329,7 +311,7 @@ def certify_result(
     """
     if fun is None:
         fun, res, bounds, constraints = _read(res)
-    x = as_vector(_point(res), "res.x")
+    x = inputs.as_vector(_point(res), "res.x")
     moved = 0.0
     if bounds is not None:
         x, moved = _inside(x, bounds, delta)
@@ -379,30 +361,30 @@ KEPT_NUMBERS = 2**27
 
 
 def certify_data(
-    oracle: DataMean,
+    f: data_mean.DataMean,
     *,
     delta: float,
     eps: float,
     seed: int,
     max_calls: int | None,
-    progress: Progress,
+    progress: data_mean.Progress,
 ) -> GoldsteinCertificate:
-    """Return what can be proved about `oracle.start`, with a record of the data.
+    """Return what can be proved about `f.start`, with a record of the data.
 
     First one gradient, then a few at the far end of the ball. Where the loss visibly falls nearby
     that is the answer: the point is not stationary, and many more passes hardly improve the bound.
     Where it does not, the search of `goldstein.certify` goes on from there.
     """
-    point = oracle.start
-    eps = tolerance(eps)
-    check_target(1.0, delta, point)
+    point = f.start
+    eps = inputs.tolerance(eps)
+    inputs.check_target(1.0, delta, point)
     most = max(FEWEST_CALLS, min(CALLS, KEPT_NUMBERS // (2 * point.size)))
-    budget = call_budget(max_calls, most)
-    counted = CountedOracle(oracle, budget, LONGEST)
-    meta = {**describe(oracle, "certify", seed, point), "asked_delta": float(delta)}
+    budget = inputs.call_budget(max_calls, most)
+    counted = CountedOracle(f, budget, LONGEST)
+    meta = {**describe(f, "certify", seed, point), "asked_delta": float(delta)}
     if eps > 0:
         meta["asked_eps"] = eps
-    with oracle.reporting(progress, int(budget)):
+    with f.reporting(progress, int(budget)):
         found = Enrichment()
         with counted.reserved(min(8, int(budget) // 2)):
             look_at_far_ends(counted, point, float(delta), eps, seed, found)
@@ -411,7 +393,7 @@ def certify_data(
         # Passes over the data are dear.
         cold = Cold(counted, point, target, meta, deadline, confirm=False)
         certificate = cold.certificate(found)
-    return replace(certificate, meta={**certificate.meta, **oracle.meta}, digest="")
+    return replace(certificate, meta={**certificate.meta, **f.meta}, digest="")
 
 
 #: Gradients looked at.
@@ -454,7 +436,7 @@ def suggest_target(
     args: Sequence[Any] = (),
     f_tol: float | None = None,
     x_tol: float | None = None,
-    rng: RNG = 0,
+    rng: inputs.RNG = 0,
 ) -> Target:
     """Propose eps and delta from the start, a few gradients, and what matters to you.
 
@@ -482,11 +464,13 @@ def suggest_target(
     Target(eps=0.005, delta=0.1): gradients near x0 have length 5, x0 has size 100
     """
     for name, value in (("f_tol", f_tol), ("x_tol", x_tol)):
-        if value is not None and not (is_number(value) and 0 < value < np.inf):
+        if value is not None and not (inputs.is_number(value) and 0 < value < np.inf):
             raise InputError(f"{name} must be a positive finite number or None, got {value!r}.")
-    layout, start = as_start(x0, fun)
-    check_size(start)
-    oracle = CountedOracle(sized(as_oracle(fun, jac, args, layout, start), start), longest=LONGEST)
+    layout, start = inputs.as_start(x0, fun)
+    inputs.check_size(start)
+    oracle = CountedOracle(
+        inputs.sized(as_oracle(fun, jac, args, layout, start), start), longest=LONGEST
+    )
     size = max(1.0, float(np.abs(start).max()))
     draw = stream(seed_from(rng), 0, "suggest")
     lengths = []
@@ -551,7 +535,7 @@ def look_around(
     radius: float,
     n: int = 3000,
     confidence: float = 0.95,
-    rng: RNG = None,
+    rng: inputs.RNG = None,
 ) -> LookAround:
     """Say which share of a ball is lower than its centre: statistics, for any function.
 
@@ -580,13 +564,13 @@ def look_around(
     >>> 0.02 < seen.share < seen.upper < 0.1, seen.lowest < 0, seen.label
     (True, True, 'estimated')
     """
-    layout, point = as_point(x, "x")
+    layout, point = inputs.as_point(x, "x")
     for name, value, high in (("radius", radius, np.inf), ("confidence", confidence, 1.0)):
-        if not (is_number(value) and 0 < value < high):
+        if not (inputs.is_number(value) and 0 < value < high):
             raise InputError(f"{name} must be a number between 0 and {high:g}, got {value!r}.")
     if isinstance(n, bool) or not isinstance(n, int) or n < 1:
         raise InputError(f"n must be a positive integer, got {n!r}.")
-    oracle = CountedOracle(values_of(fun, None, (), layout))
+    oracle = CountedOracle(function.values_of(fun, None, (), layout))
     draw = stream(seed_from(rng), 0, "look around")
     here = oracle.value(point)
     lower, best, where = 0, here, point

@@ -23,8 +23,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-import goldstein.reductions.minimum  # noqa: F401 - registers its kind
-from goldstein import __version__
+from goldstein import __version__, errors
 from goldstein.api.inputs import deadline_after, refuse, sized
 from goldstein.api.progress import reporter
 from goldstein.certificates.goldstein import bounded_term
@@ -33,20 +32,9 @@ from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.limits import Group, as_box
 from goldstein.checker.function import Layout, put_together
 from goldstein.construction.judge import describe
-from goldstein.errors import (
-    CheckpointError,
-    FunctionHangs,
-    GoldsteinError,
-    InputError,
-    InputTypeError,
-    OracleError,
-)
 from goldstein.numerics.streams import LONGEST, size_of, stream, uniform_in_ball
-from goldstein.oracles import CountedOracle, Oracle, as_oracle
-from goldstein.oracles.differences import Differences, Stencil
-from goldstein.oracles.function import DIFFERENCES, values_of
+from goldstein.oracles import CountedOracle, Oracle, as_oracle, differences, function, separable
 from goldstein.oracles.problem import JournalOracle, Problem, given, lacks_gradient, limits_identity
-from goldstein.oracles.separable import mapped
 from goldstein.prox.term import Term
 from goldstein.reductions.base import USUAL, Answer, Options, Reduction, Run, reduction_for
 from goldstein.reductions.functions import Reflected, Violation
@@ -77,15 +65,15 @@ def watched(max_time: float | None) -> Iterator[None]:
             frame = frame.f_back
         if frame is not None and frame is before:  # the very call of the last time
             before = None
-            raise FunctionHangs
+            raise errors.FunctionHangs
         before = frame
 
     previous = signal.signal(signal.SIGALRM, look)
     signal.setitimer(signal.ITIMER_REAL, float(max_time), grace)
     try:
         yield
-    except FunctionHangs:
-        raise GoldsteinError(
+    except errors.FunctionHangs:
+        raise errors.GoldsteinError(
             f"the function does not return: after max_time a call went on for {grace:g} s, and so "
             "did one to state what is known by then. See where it waits or loops."
         ) from None
@@ -138,7 +126,7 @@ class Call:
     @property
     def differences(self) -> str | None:
         """ "2-point" or "3-point" where the user names differences of values."""
-        return self.jac if isinstance(self.jac, str) and self.jac in DIFFERENCES else None
+        return self.jac if isinstance(self.jac, str) and self.jac in function.DIFFERENCES else None
 
     @property
     def on_values(self) -> bool:
@@ -203,7 +191,7 @@ class Task:
         }  # fmt: skip
         present = set(compress(there, there.values())) | solver.needs | kind.needs
         refuse(present, kind=kind.name, jac=call.jac, method=solver.name)
-        read: Any = values_of if on_values and not call.exact else as_oracle
+        read: Any = function.values_of if on_values and not call.exact else as_oracle
         if read is as_oracle:
             read = partial(as_oracle, like=point)
         oracle = sized(read(call.fun, call.jac, call.args, call.layout), point)
@@ -247,7 +235,7 @@ class Task:
         """Give the reduction of the problem to a search, with all that a run can have besides."""
         identity = {} if self.checkpoint is None else self.identity()
         with (
-            mapped(self.workers) as ask,
+            separable.mapped(self.workers) as ask,
             journal_at(self.checkpoint, identity) as journal,
             watched(self.max_time),
         ):
@@ -257,9 +245,9 @@ class Task:
         base = self.oracle if journal is None else JournalOracle(self.oracle, journal)
         many = None if self.workers is None else ask
         f = self.counted = CountedOracle(base, self.budget, LONGEST, many)
-        problem = self._problem(f, ask, journal)
+        problem = self.problem(f, ask, journal)
         run = Run(
-            problem, self.solver, self._aimed(problem), self.meta, self.deadline, self.callback,
+            problem, self.solver, self.aimed(problem), self.meta, self.deadline, self.callback,
             options=self.options, workers=ask,
         )  # fmt: skip
         kind = reduction_for(problem, self.options)
@@ -269,29 +257,30 @@ class Task:
             self.kind.require(problem, self.point)
         return (self.kind.reduction or Stronger)(run, kind, self.kind)
 
-    def _problem(self, f: CountedOracle, ask: Any, journal: Journal | None) -> Problem:
+    def problem(self, f: CountedOracle, ask: Any = map, journal: Journal | None = None) -> Problem:
+        """Return what is asked, of a function that counts."""
         how: dict[str, Any] = {"journal": journal, "layout": self.layout}
         if self.on_values:
             how |= {"stencil": self._stencil(self.options.central), "workers": ask}
         return Problem.of(f, self.point, self.bounds, self.constraints, self.term, **how)
 
-    def _stencil(self, central: bool = False) -> Stencil:
+    def _stencil(self, central: bool = False) -> differences.Stencil:
         box = as_box(self.bounds, self.point.size)
-        return Stencil(box.lower, box.upper, self.request.seed, central=central)
+        return differences.Stencil(box.lower, box.upper, self.request.seed, central=central)
 
-    def _aimed(self, problem: Problem) -> Request:
+    def aimed(self, problem: Problem) -> Request:
         """Return the request with its eps; a relative one is that of the first gradient."""
         request = self.request
         if self.rel_eps is None:
             return request
         f, x, seed = problem.f, self.point, request.seed
         if self.on_values:
-            f = CountedOracle(Differences(f, self._stencil(), exact=self.options.exact))
+            f = CountedOracle(differences.Differences(f, self._stencil(), exact=self.options.exact))
         if problem.limited or self.on_values:
             f, x = CountedOracle(Reflected(f, problem.box)), problem.box.clip(x)
         length = first_length(f, x, request.delta, seed)
         if length == 0.0:
-            raise InputError(
+            raise errors.InputError(
                 "rel_eps is relative to the first gradient, and that is 0 next to x0; give eps."
             )
         return replace(request, eps=self.rel_eps * length)
@@ -311,7 +300,7 @@ class Task:
                 raise
             stop.note(cause)
             return self._given_up()
-        except OracleError as failure:
+        except errors.OracleError as failure:
             if failure.last_good is None and stop.x is not None and failure.call != 1:
                 failure.last_good = stop.x.copy()  # between searches
             before = 0 if self.counted is None else self.counted.calls
@@ -340,7 +329,7 @@ class Task:
         x = self.request.stop.x
         f.inner, answer = self.oracle, Answer(problem.box.clip(self.point), Status.STOPPED)
         answer.x, answer.fun = answer.x if x is None else x, math.nan
-        with contextlib.suppress(GoldsteinError):
+        with contextlib.suppress(errors.GoldsteinError):
             answer.fun = problem.value(answer.x)
         return self._result(Run(problem, self.solver, self.request, self.meta), answer)
 
@@ -349,7 +338,7 @@ class Task:
         try:
             return ask()
         except KeyboardInterrupt as cause:
-            if isinstance(cause, FunctionHangs) or self.request.stop.by:
+            if isinstance(cause, errors.FunctionHangs) or self.request.stop.by:
                 raise
             self.request.stop.note(cause)
             return ask()
@@ -376,7 +365,7 @@ class Task:
             f = Violation(limits.pop("constraints"), problem.box.clip(self.point))
         proof = answer.certificate
         if not same or (proof is not None and not proof.verify(f, **limits).ok):
-            raise CheckpointError(
+            raise errors.CheckpointError(
                 f"checkpoint {journal.path} was made with another function: the answer does not "
                 "hold for this one. Name another file, or delete it to start afresh."
             )
@@ -441,7 +430,7 @@ def _source(fun: Any, jac: Any, on_values: bool) -> str:
 def _term(plus: Any, point: Vector, bounds: Any) -> Term:
     """Return the term with the bounds in it; refuse what is none."""
     if not isinstance(plus, Term):
-        raise InputTypeError(
+        raise errors.InputTypeError(
             f"plus must be a term of gs.prox, as gs.prox.l1(0.1); got {type(plus).__name__}."
         )
     plus.check(point.size)

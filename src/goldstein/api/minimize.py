@@ -9,6 +9,7 @@ is pickled; a search that comes back is told them again.
 
 from __future__ import annotations
 
+import inspect
 import math
 import threading
 import warnings
@@ -17,27 +18,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from goldstein.api import inputs
 from goldstein.api.driver import Call, Task
-from goldstein.api.inputs import (
-    DELTA,
-    RNG,
-    PrecisionWarning,
-    as_start,
-    as_vector,
-    call_budget,
-    check_target,
-    declared,
-    did_you_mean,
-    in_words,
-    is_number,
-    make_solver,
-    split_options,
-)
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError, KinkError
 from goldstein.numerics.streams import seed_from
@@ -54,7 +42,7 @@ from goldstein.storage.journal import seed_in
 _DONE = (Status.VERIFIED, Status.UNBOUNDED, *ENDINGS.values())
 
 
-@in_words
+@inputs.in_words
 def minimize(
     fun: Oracle | Callable[..., Any],
     x0: Any,
@@ -66,7 +54,7 @@ def minimize(
     rel_eps: float | None = None,
     stationarity: Literal["goldstein", "near", "minimum"] = "goldstein",
     method: str | Solver = "auto",
-    rng: RNG = None,
+    rng: inputs.RNG = None,
     lipschitz: float | None = None,
     max_calls: int | None = None,
     max_time: float | None = None,
@@ -177,33 +165,48 @@ def minimize(
     >>> res.certificate.verify(f, g).ok
     True
     """
-    layout, start = as_start(x0, fun)
-    delta = _check_question(eps, rel_eps, delta, start)
-    if callback is not None and not callable(callback):
-        raise InputTypeError(f"callback must be callable, got {type(callback).__name__}.")
-    own, rest = split_options(options)
-    call = Call(fun, jac, args, x0, layout, start, constraints, method)
-    # A journal may be read on another machine: what it is a journal of must not depend on this one.
-    # And compiled code sees a sum of elements as a whole.
-    interpreted = checkpoint is not None or isinstance(fun, PartiallySeparable)
-    named = "values" if call.on_values and method == "auto" else method
-    solver = make_solver(named, rest, None if interpreted else start.size)
-    request = Request(float(eps or 1.0), delta, _seed(rng, checkpoint), lipschitz)
-    task = Task.read(
-        call, solver, stationarity, request, options=replace(own, curvature=declared(curvature)),
-        plus=plus, bounds=bounds,
-        budget=call_budget(max_calls, 50_000 + (2_000 if solver.on_values else 100) * start.size),
-        rel_eps=rel_eps, max_time=max_time, progress=progress, checkpoint=checkpoint,
-        workers=workers,
-        callback=callback_of_layout(callback, layout) if layout and callback else callback,
-    )  # fmt: skip
+    task = _read(SimpleNamespace(**locals()))
     result = task.searched()
     if not (task.on_values or task.limits):
         _warn_of_precision(result)
     return result
 
 
-def _seed(rng: RNG, checkpoint: str | Path | None) -> int:
+def task_of(**arguments: Any) -> Task:
+    """Read the arguments of `minimize` for those who do not search, but ask the same thing."""
+    asked = inspect.signature(minimize).bind(**arguments)
+    asked.apply_defaults()
+    return _read(SimpleNamespace(**asked.arguments))
+
+
+def _read(asked: SimpleNamespace) -> Task:
+    layout, start = inputs.as_start(asked.x0, asked.fun)
+    delta = _check_question(asked.eps, asked.rel_eps, asked.delta, start)
+    callback, checkpoint = asked.callback, asked.checkpoint
+    if callback is not None and not callable(callback):
+        raise InputTypeError(f"callback must be callable, got {type(callback).__name__}.")
+    own, rest = inputs.split_options(asked.options)
+    call = Call(
+        asked.fun, asked.jac, asked.args, asked.x0, layout, start, asked.constraints, asked.method
+    )
+    # A journal may be read on another machine: what it is a journal of must not depend on this one.
+    # And compiled code sees a sum of elements as a whole.
+    interpreted = checkpoint is not None or isinstance(asked.fun, PartiallySeparable)
+    named = "values" if call.on_values and asked.method == "auto" else asked.method
+    solver = inputs.make_solver(named, rest, None if interpreted else start.size)
+    seed, most = _seed(asked.rng, checkpoint), 2_000 if solver.on_values else 100
+    return Task.read(
+        call, solver, asked.stationarity,
+        Request(float(asked.eps or 1.0), delta, seed, asked.lipschitz),
+        options=replace(own, curvature=inputs.declared(asked.curvature)), plus=asked.plus,
+        bounds=asked.bounds, budget=inputs.call_budget(asked.max_calls, 50_000 + most * start.size),
+        rel_eps=asked.rel_eps, max_time=asked.max_time, progress=asked.progress,
+        checkpoint=checkpoint, workers=asked.workers,
+        callback=callback_of_layout(callback, layout) if layout and callback else callback,
+    )  # fmt: skip
+
+
+def _seed(rng: inputs.RNG, checkpoint: str | Path | None) -> int:
     """Return the seed of a run: that of the journal where the user names none."""
     recorded = seed_in(checkpoint) if checkpoint is not None and rng is None else None
     return seed_from(rng) if recorded is None else recorded
@@ -215,9 +218,10 @@ def _check_question(
     """Return delta; refuse a question that is none."""
     if delta is None:
         raise InputTypeError(
-            f"delta is missing: {DELTA}. Give eps= and delta=; gs.suggest_target proposes both."
+            f"delta is missing: {inputs.DELTA}. Give eps= and delta=; "
+            "gs.suggest_target proposes both."
         )
-    check_target(1.0 if eps is None else eps, delta, start)
+    inputs.check_target(1.0 if eps is None else eps, delta, start)
     if (eps is None) == (rel_eps is None):
         given = "eps must be a number, got NoneType" if eps is None else "got both"
         raise InputTypeError(
@@ -225,7 +229,7 @@ def _check_question(
             "rel_eps, the same relative to the first gradient. gs.suggest_target proposes eps and "
             "delta."
         )
-    if rel_eps is not None and not (is_number(rel_eps) and 0 < rel_eps < math.inf):
+    if rel_eps is not None and not (inputs.is_number(rel_eps) and 0 < rel_eps < math.inf):
         raise InputError(f"rel_eps must be a positive finite number, got {rel_eps!r}.")
     return float(delta)
 
@@ -238,7 +242,7 @@ def _warn_of_precision(result: Result) -> None:
         warnings.warn(
             f"the descent test compares values to {test:.3g}, but |f| = {size:.3g} is only exact "
             f"to {size * 2.0**-52:.3g}; raise eps or delta, or shift f by a constant.",
-            PrecisionWarning,
+            inputs.PrecisionWarning,
             stacklevel=4,
         )
 
@@ -320,16 +324,16 @@ class Search(InNotebooks):
         eps: float | None = None,
         delta: float,
         method: str | Solver = "auto",
-        rng: RNG = None,
+        rng: inputs.RNG = None,
         **more: Any,
     ) -> None:
         unknown = sorted(set(more) - _TAKEN)
         if unknown:
             raise InputError(
                 f"Search does not take {', '.join(unknown)}: whoever asks and tells has the "
-                f"function, the clock and the answers.{did_you_mean(unknown[0], _TAKEN)}"
+                f"function, the clock and the answers.{inputs.did_you_mean(unknown[0], _TAKEN)}"
             )
-        start = as_vector(x0, "x0", exact=False)
+        start = inputs.as_vector(x0, "x0", exact=False)
         options = more.get("options") or {}
         if method == "auto" and isinstance(options, dict):
             # It may come back on another machine: nothing is left to what is compiled there.

@@ -22,14 +22,15 @@ from goldstein.calculus.operators import product as prod
 from goldstein.calculus.operators import sum_entries as sum
 
 _HIGHER = {
-    "goldstein.apriori.arrangement": ["MissingAssumption"],
-    "goldstein.apriori.explain": ["Explanation", "GoldsteinTarget", "goldstein_target"],
+    "goldstein.apriori.explain": [
+        "Explanation", "GoldsteinTarget", "MissingAssumption", "goldstein_target",
+    ],
     "goldstein.apriori.modulus": ["Block"],
     "goldstein.apriori.rules": [
         "ArrowBlock", "OuterLipschitz", "linear_composition", "near_from_goldstein",
         "partially_separable_sum", "rescale", "separable_sum", "shared_pivot_sum", "smooth_sum",
     ],
-    "goldstein.construction.near.evidence": [
+    "goldstein.construction.near.kinks": [
         "ClarkeDistance", "SpanTest", "clarke_distance", "span_test",
     ],
     "goldstein.construction.near.pivot": ["near_certificate"],

@@ -24,6 +24,7 @@ from goldstein.calculus.expression import (
 )
 from goldstein.calculus.operators import broadcast, common_shape
 from goldstein.checker import nodes
+from goldstein.checker.enclosed import irrational
 from goldstein.checker.errors import Irrational
 from goldstein.checker.exact import Exact
 from goldstein.checker.nodes import polynomial as power
@@ -349,7 +350,7 @@ def _is_entrywise(e: Any, base: Expression) -> bool:
         diagonal = step.kind is nodes.Affine and isinstance(step.data[0], tuple) and (
             step.data[0][1] is step.data[0][2] is None)  # fmt: skip
         entry = step.kind is nodes.Product and step.data[1] == 1
-        plainly = step.kind in (nodes.Add, nodes.Piecewise, nodes.Smooth)
+        plainly = step.kind in (nodes.Add, nodes.Piecewise, irrational.Smooth)
         fits = (plainly or diagonal or entry) and all(c.size == step.size for c in step.args)
         if not fits and step is not base:
             return False

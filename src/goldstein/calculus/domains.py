@@ -12,8 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from goldstein.calculus.expression import Expression
-from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
+from goldstein.checker.enclosed import irrational
 
 #: Wider than the rounding errors of one step, relative to the ends.
 SLACK = 1e-12
@@ -37,14 +37,14 @@ def undefined_in(fun: Expression, x: Vector, radius: float) -> str:
     'log of an argument that is not shown to be positive (from -0.5 on)'
     """
     made, owners = fun._numbered
-    if not any(isinstance(node, nodes.Smooth) and node.function.domain for node in made):
+    if not any(isinstance(node, irrational.Smooth) and node.function.domain for node in made):
         return ""
     known: list[Range] = [(x - radius, x + radius)]
     with np.errstate(all="ignore"):
         for node, owner in zip(made[1:], owners[1:]):
             args = [known[a] for a in node.of]
             low, high = args[0]
-            wanted = node.function.domain if isinstance(node, nodes.Smooth) else ""
+            wanted = node.function.domain if isinstance(node, irrational.Smooth) else ""
             if wanted and not (low.min() > 0 or (wanted != "positive" and high.max() < 0)):
                 end = f"from {low.min():.6g} on"
                 return f"{owner.name} of an argument that is not shown to be {wanted} ({end})"

@@ -4,6 +4,8 @@ What is to be done is written once, as Python source over NumPy, and compiled; s
 kind that do not depend on each other make one step. Values stay in local variables of the source.
 Searches that choose the pieces themselves ask on a tape, on which the values of all nodes stand.
 Proofs do not ask here.
+
+Rows of affine parts of a function, exactly: asked from the program of the checker.
 """
 
 from __future__ import annotations
@@ -23,10 +25,13 @@ from scipy import sparse
 from goldstein.calculus.elementary import ELEMENTARY, Foreign
 from goldstein.checker import nodes as kinds
 from goldstein.checker.arrays import Indices, Matrix, Vector
+from goldstein.checker.enclosed.irrational import Norm2, Smooth
+from goldstein.checker.enclosed.part import Part
 from goldstein.checker.exact import Exact
-from goldstein.checker.nodes import Node
+from goldstein.checker.nodes import Node, Piecewise
 from goldstein.checker.rationals import nearest_float
 from goldstein.checker.rounding import UNIT
+from goldstein.checker.sides import Program
 
 #: Nodes of up to so many entries are evaluated together.
 SMALL = 64
@@ -51,7 +56,7 @@ def has_kinks(node: Node) -> bool:
         return node.columns > 1
     if isinstance(node, kinds.Order):
         return node.matters(0, node.columns)
-    return isinstance(node, kinds.Norm2) or (isinstance(node, kinds.Piecewise) and any(node.jumps))
+    return isinstance(node, Norm2) or (isinstance(node, kinds.Piecewise) and any(node.jumps))
 
 
 class Step(NamedTuple):
@@ -75,13 +80,13 @@ class Step(NamedTuple):
     out: slice
     members: list[int]
     forward: str
-    sides: str
-    before: str
     back: list[tuple[Indices, str, bool]]
     bound: str
-    clear: str
-    early: bool
-    alias: bool
+    sides: str = ""
+    before: str = ""
+    clear: str = ""
+    early: bool = False
+    alias: bool = False
 
 
 class Evaluation:
@@ -182,7 +187,7 @@ class Evaluation:
         for k, node in enumerate(self.nodes):
             if isinstance(node, kinds.Piecewise | kinds.Max):
                 found[k] = q[self.at[k]] - self._writer.shift.get(k, 0)
-            elif isinstance(node, kinds.Norm2):
+            elif isinstance(node, Norm2):
                 zero = np.flatnonzero(~node.rows(t[self.at[node.of[0]]]).any(axis=1)).tolist()
                 found[k] = dict.fromkeys(zero, np.ones(node.columns))
             elif isinstance(node, kinds.Order):
@@ -207,11 +212,10 @@ class Evaluation:
             piece, at = (pieces or {}).get(k), self.at[k]
             if isinstance(node, kinds.Order):
                 u = t[self.at[node.of[0]]]
-                directions[at.start] = (
-                    _order(u, node.columns) if piece is None else node.order(piece)
-                )
+                order = _order(u, node.columns) if piece is None else node.order(piece)
+                directions[at.start] = order
             elif isinstance(piece, dict):
-                directions |= {at.start + row: _floats(way) for row, way in piece.items()}
+                directions |= {at.start + row: _floats(v) for row, v in piece.items()}
             elif piece is not None and at.stop:
                 q[at] = piece + self._writer.shift.get(k, 0)
         return q, directions
@@ -327,7 +331,7 @@ class _Writer:
         """Return what nodes that can be evaluated together have in common; None for none."""
         if isinstance(node, kinds.Piecewise):
             return node.breakpoints, node.pieces, k in self.fused
-        if isinstance(node, kinds.Smooth):
+        if isinstance(node, Smooth):
             return node.function.name
         if isinstance(node, kinds.Rowwise):
             return type(node), node.columns
@@ -477,13 +481,11 @@ class _Writer:
 
     def _step(
         self, members: list[int], forward: str, back: list[tuple[Indices, str, bool]],
-        size: str, error: str, terms: int, *, sides: str = "", clear: str = "", before: str = "",
-        early: bool = False, alias: bool = False,
+        size: str, error: str, terms: int, **more: Any,
     ) -> Step:  # fmt: skip
-        """Return a step whose values are rounded `terms` times."""
+        """Return a step whose values are rounded `terms` times; see `Step` for what else it has."""
         bound = f"V = {size}\nE = {error} + {1.1 * (terms + 2) * UNIT!r} * V + {2.0**-1000!r}"
-        out = self.spans[-1]
-        return Step(out, members, forward, sides, before, back, bound, clear, early, alias)
+        return Step(self.spans[-1], members, forward, back, bound, **more)
 
     # --- the kinds -----------------------------------------------------------------------------
 
@@ -505,9 +507,8 @@ class _Writer:
         for f, p in zip(factors, places):
             gain = 1.0 if f is None else float(np.abs(f).max(initial=0.0))
             gains[self._size(p)] = gains.get(self._size(p), 0.0) + gain
-        size, error = (
-            " + ".join(_times(gain, pair[i]) for pair, gain in gains.items()) for i in (0, 1)
-        )
+        scaled = ([_times(gain, part) for part in pair] for pair, gain in gains.items())
+        size, error = map(" + ".join, zip(*scaled))
         if len(places) > 3 and not any(f is not None for f in factors):
             table = np.array(places)
             table = table.ravel() if table.shape[1] == 1 else table
@@ -878,10 +879,9 @@ def _is_bare(node: Node) -> bool:
 
 def _is_sum(node: Node) -> bool:
     """Does a node sum all entries?"""
-    dense = (
-        isinstance(node, kinds.Affine) and _is_bare(node) and isinstance(node.matrix, np.ndarray)
-    )
-    return dense and node.size == 1 and bool((node.matrix == 1.0).all())  # type: ignore[attr-defined]
+    if not (isinstance(node, kinds.Affine) and _is_bare(node) and node.size == 1):
+        return False
+    return isinstance(node.matrix, np.ndarray) and bool((node.matrix == 1.0).all())
 
 
 def _fused(k: int, nodes: Sequence[Node], uses: Any) -> list[int]:
@@ -962,3 +962,16 @@ def _units(u: Matrix, size: Any, directions: dict[int, Vector], start: int) -> M
     length = np.sqrt(np.vecdot(u, u))
     answer: Matrix = u / np.where(length == 0.0, 1.0, length)[:, None]
     return answer
+
+
+Row = dict[int, Fraction]
+
+
+def affine_row(program: Program, k: int, entry: int) -> tuple[Row, Fraction]:
+    """Return the coefficients of an entry of an affine node, and its constant."""
+    nodes = enumerate(program.nodes[: k + 1])
+    pieces = {b: np.zeros(n.size, np.intp) for b, n in nodes if isinstance(n, Piecewise)}
+    part = Part(program, pieces, k, [entry])
+    slopes = part.backward(Exact.of([1]), {}).fractions
+    (constant,) = part.series(np.zeros(program.dim))[0].fractions
+    return {i: a for i, a in zip(part.places.tolist(), slopes) if a}, constant

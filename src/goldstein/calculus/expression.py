@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from scipy import sparse
 
-from goldstein.calculus.blocked_rows import BlockedRows
-from goldstein.calculus.constants import SetOnce
+from goldstein.calculus.constants import BlockedRows, SetOnce
 from goldstein.calculus.elementary import Foreign
 from goldstein.calculus.evaluation import Evaluation, Pieces, States
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
 from goldstein.checker.enclosed.arrays import FUNCTIONS
-from goldstein.checker.enclosed.point import EnclosedPoint
+from goldstein.checker.enclosed.irrational import Norm2, Smooth
+from goldstein.checker.enclosed.point import EnclosedPoint, is_small
 from goldstein.checker.rationals import exact_floats
 from goldstein.checker.sides import Program, Side
 from goldstein.errors import InputError, InputTypeError, KinkError, NotCertifiableError
@@ -98,20 +98,29 @@ class Expression(SetOnce, Oracle):
 
     adjustable = frozenset({"_last"})
     is_written = True
+    kind: type[nodes.Node]
+    args: tuple[Expression, ...]
+    data: tuple[Any, ...]
+    _name: str
+    shape: tuple[int, ...]
+    variable: Variable
 
     def __init__(
         self, kind: type[nodes.Node], args: Sequence[Expression], shape: tuple[int, ...],
         data: tuple[Any, ...] = (), name: str = "",
     ) -> None:  # fmt: skip
-        self.kind, self.args, self.data, self._name = kind, tuple(args), data, name
-        self.shape = tuple(int(n) for n in shape)
-        if len({id(a.variable) for a in self.args}) > 1:
+        variables = [a.variable for a in args]
+        if len(set(map(id, variables))) > 1:
             raise InputError(
                 "an expression has one variable, got two different Variable objects; make one of "
                 "the total length and slice it: w = Variable(5); a, b = w[:2], w[2:]."
             )
-        self.variable: Variable = self.args[0].variable if self.args else self  # type: ignore[assignment]
-        self.dim = self.variable.size
+        # At once: each may be set once only, and many expressions are made.
+        vars(self).update(
+            kind=kind, args=tuple(args), data=data, _name=name, shape=tuple(map(int, shape)),
+            variable=variables[0] if variables else self,
+        )  # fmt: skip
+        vars(self)["dim"] = self.variable.size
 
     @property
     def name(self) -> str:
@@ -187,7 +196,7 @@ class Expression(SetOnce, Oracle):
     @property
     def is_small(self) -> bool:
         """Is exact arithmetic affordable?"""
-        return self._known[0].is_small()
+        return is_small(self._known[0])
 
     @property
     def knows_kinks(self) -> bool:  # type: ignore[override]
@@ -260,7 +269,7 @@ class Expression(SetOnce, Oracle):
         for k, node in enumerate(found.nodes):
             if known[k] and k in side.pieces:
                 piece = side.pieces[k]
-                if isinstance(node, nodes.Norm2):  # what float64 lost to underflow has a direction
+                if isinstance(node, Norm2):  # what float64 lost to underflow has a direction
                     entries = np.arange(node.sizes[0]).reshape(-1, node.columns).tolist()
                     lost = set(pieces[k]) - set(piece)
                     piece = piece | {i: place.exact(node.of[0], entries[i]) for i in lost}
@@ -441,9 +450,8 @@ class Expression(SetOnce, Oracle):
 
     def _compared(self, low: Any, high: Any) -> Comparison:
         flat = self.reshape(self.size)
-        return Comparison(
-            [self] if not self.shape else [flat[i] for i in range(self.size)], low, high
-        )
+        parts = [flat[i] for i in range(self.size)] if self.shape else [self]
+        return Comparison(parts, low, high)
 
     def __le__(self, other: Any) -> Comparison:
         return self._compared(-np.inf, _limit(other)) if _is_limit(other) else self._no_order(other)
@@ -568,7 +576,8 @@ def numbered(root: Expression) -> tuple[list[nodes.Node], list[Expression]]:
         of = tuple(at[id(a)] for a in inner)
         node, before = _node(e, of, tuple(made[a].size for a in of)), made[of[0]]
         alone = of == (len(made) - 1,) and uses[id(inner[0])] == 1
-        if alone and _adds_numbers(e) and _can_be_shifted(before):
+        bare = isinstance(before, nodes.Affine) and before.offset is before.divisor is None
+        if alone and _adds_numbers(e) and bare:
             made.pop(), owners.pop()
             node = replace(before, offset=node.offset)  # type: ignore[call-arg, attr-defined]
         at[id(e)] = len(made)
@@ -592,15 +601,11 @@ def _adds_numbers(e: Expression) -> bool:
     return isinstance(matrix, tuple) and all(part is None for part in matrix[:3])
 
 
-def _can_be_shifted(node: nodes.Node) -> bool:
-    return isinstance(node, nodes.Affine) and node.offset is None and node.divisor is None
-
-
 def _node(e: Expression, of: tuple[int, ...], sizes: tuple[int, ...]) -> nodes.Node:
     data = e.data
     if e.kind is nodes.Affine:
         data = (as_matrix(data[0]), *data[1:])
-    elif e.kind is nodes.Smooth:
+    elif e.kind is Smooth:
         data = (FUNCTIONS[data[0]],)
     return e.kind(of, sizes, e.size, *data)
 
@@ -635,7 +640,7 @@ def _is_on_kink(node: nodes.Node, u: Vector) -> bool:
         return bool(np.count_nonzero(table == table.max(axis=1, keepdims=True)) > node.size)
     if isinstance(node, nodes.Order):
         return bool((np.diff(np.sort(u.reshape(-1, node.columns), axis=1), axis=1) == 0).any())
-    return isinstance(node, nodes.Norm2) and not node.rows(u).any(axis=1).all()
+    return isinstance(node, Norm2) and not node.rows(u).any(axis=1).all()
 
 
 def holds_expressions(value: Any) -> bool:

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 
-from goldstein.calculus.blocked_rows import BlockedRows
-from goldstein.calculus.constants import hand_over, own, own_integers, own_sparse
+from goldstein.calculus.constants import BlockedRows, hand_over, own, own_integers, own_sparse
 from goldstein.calculus.elementary import Foreign
 from goldstein.calculus.expression import (
     Expression,

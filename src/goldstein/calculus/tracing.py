@@ -36,6 +36,7 @@ from goldstein.calculus.numpy_protocol import MOVERS, apply_function, apply_ufun
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
 from goldstein.checker.enclosed.arrays import flint
+from goldstein.checker.enclosed.irrational import LogSumExp, Smooth
 from goldstein.checker.function import Layout, is_vector, put_together, taken_apart
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.streams import stream
@@ -606,7 +607,7 @@ def traced_oracle(
     found = _traced(fun, like, args, layout or [like.size])
     name = getattr(fun, "__name__", type(fun).__name__)
     named = Expression(nodes.Add, (found,), (), (), name)
-    smooth = any(isinstance(n, nodes.Smooth | nodes.LogSumExp) for n in numbered(found)[0])
+    smooth = any(isinstance(n, Smooth | LogSumExp) for n in numbered(found)[0])
     if smooth and flint() is None:
         return FunctionOracle(fun, lambda x, *_: named.gradient(np.ravel(x)), args, layout)
     return named

@@ -297,9 +297,8 @@ def quantum_of(
     centres = np.resize(np.arange(len(points)), max(LINES, len(points)))
     vectors = widths * rng.standard_normal((centres.size, widths.size))
     far = [max(delta, FAR * max(1.0, float(np.abs(y).max()))) for y in points]
-    flat = max(
-        _quantum_along(values_at, points[j], v, far[j], box) for j, v in zip(centres, vectors)
-    )
+    lines = zip(centres, vectors)
+    flat = max(_quantum_along(values_at, points[j], v, far[j], box) for j, v in lines)
     free = widths > 0
     allowed = float((2.0 * widths * slopes)[free].min(initial=math.inf))
     picked = rng.integers(len(points), size=SEARCHED)

@@ -18,6 +18,7 @@ from scipy import sparse
 
 from goldstein.checker import nodes
 from goldstein.checker.blackbox.perturbed import SAME
+from goldstein.checker.enclosed import irrational
 from goldstein.checker.enclosed.part import cut
 from goldstein.checker.exact import exact_combination
 from goldstein.checker.rationals import sqrt_upper, squared_norm
@@ -193,6 +194,18 @@ def written_nodes(program: Program) -> list[Written]:
     return Writer(program).nodes
 
 
+def written_limits(problem: Any) -> Written:
+    """Return bounds and constraints as a proof file has them; nothing where there are none."""
+    if problem is None:
+        return {}
+    box, system = problem.box, problem.system
+    parts = [
+        {"function": written_nodes(part), **texts({"lower": low, "upper": high})}
+        for part, low, high in zip(problem.parts, system.lower, system.upper)
+    ]
+    return {"bounds": texts({"lower": box.lower, "upper": box.upper}), "constraints": parts}
+
+
 def _affine(out: Writer, node: nodes.Affine, of: list[int]) -> int:
     A, data = node.matrix, {}
     if sparse.issparse(A):
@@ -239,7 +252,7 @@ def _piecewise(out: Writer, node: nodes.Piecewise, of: list[int]) -> int:
     return out.add("piecewise", of, breakpoints=breakpoints, pieces=pieces)
 
 
-def _smooth(out: Writer, node: nodes.Smooth, of: list[int]) -> int:
+def _smooth(out: Writer, node: irrational.Smooth, of: list[int]) -> int:
     if node.function.name != "pseudo_huber":
         return out.add(node.function.name, of)
     # |(1, u)| - 1, from rows (1, u).
@@ -263,10 +276,10 @@ _WRITERS: dict[type, Callable[..., int]] = {
     nodes.Affine: _affine,
     nodes.Add: _add,
     nodes.Product: _product,
-    nodes.Smooth: _smooth,
-    nodes.LogSumExp: _rowwise,
+    irrational.Smooth: _smooth,
+    irrational.LogSumExp: _rowwise,
     nodes.Piecewise: _piecewise,
     nodes.Max: _rowwise,
-    nodes.Norm2: _rowwise,
+    irrational.Norm2: _rowwise,
     nodes.Order: _order,
 }

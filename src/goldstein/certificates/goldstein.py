@@ -16,16 +16,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from goldstein.certificates import verifying
 from goldstein.certificates.export import export_proof, proved_eps, texts, written
-from goldstein.certificates.verifying import (
-    Sampled,
-    derived,
-    digest_after,
-    in_layout,
-    layout_of,
-    thinned,
-    verified,
-)
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.limits import as_box
 from goldstein.checker.fenchel import fenchel_gap, term_share
@@ -50,7 +42,7 @@ CANCELLED = 1e-3
 
 
 @record
-class GoldsteinCertificate(Sampled):
+class GoldsteinCertificate(verifying.Sampled):
     """Proof that x is (eps, delta)-Goldstein stationary.
 
     Each point y_j lies within `delta` of `x`, g_j is the gradient there, and the convex
@@ -108,10 +100,10 @@ class GoldsteinCertificate(Sampled):
         The combination is kept up to rounding, or shortened; `eps` is recomputed for the stored
         numbers. The new certificate is as good as this one: an altered one stays altered.
         """
-        smaller = thinned(self)
+        smaller = verifying.thinned(self)
         delta = min(self.delta, max(distances_upper(smaller.points, self.x)))
         eps = combination_norm_upper(smaller.weights, smaller.gradients)
-        return replace(smaller, delta=delta, eps=eps, digest=digest_after(self))
+        return replace(smaller, delta=delta, eps=eps, digest=verifying.digest_after(self))
 
     def verify(
         self,
@@ -148,10 +140,12 @@ class GoldsteinCertificate(Sampled):
         -------
         Verification
         """
-        found = verified(self, fun, jac, args, like=like, seed=seed, check_values=check_values)
+        found = verifying.verified(
+            self, fun, jac, args, like=like, seed=seed, check_values=check_values
+        )
         if self.descent is not None and found.delta < math.inf:
-            layout = layout_of(self, like)
-            _check_descent(found, self, asked(*derived(fun, jac, args, self.x, layout)))
+            layout = verifying.layout_of(self, like)
+            _check_descent(found, self, asked(*verifying.derived(fun, jac, args, self.x, layout)))
         if getattr(fun, "is_written", False) and found.ok:
             from goldstein.calculus.domains import undefined_in
 
@@ -180,7 +174,7 @@ class GoldsteinCertificate(Sampled):
         gradients = "1 gradient" if len(self.weights) == 1 else f"{len(self.weights)} gradients"
         claim = (
             f"({self.eps:.3g}, {self.delta:.3g})-Goldstein stationary, {gradients}, "
-            f"{self.label} (fun and jac are believed){in_layout(self)}"
+            f"{self.label} (fun and jac are believed){verifying.in_layout(self)}"
         )
         return f"{self._verdict()}; proved: {claim}" if self._verdict() else claim
 
@@ -241,7 +235,7 @@ def bounded_term(term: Term, bounds: Any, dim: int) -> Term:
 
 
 @record
-class PlusCertificate(Sampled):
+class PlusCertificate(verifying.Sampled):
     """Proof that x is (eps, delta)-stationary for f + h.
 
     Some convex combination of gradients of f at points within `delta` of `x`, plus a subgradient
@@ -339,7 +333,7 @@ class PlusCertificate(Sampled):
             As for a Goldstein certificate.
         """
         record = (self.term if plus is None else plus).to_record()
-        return verified(
+        return verifying.verified(
             self, fun, jac, args, like=like, seed=seed, check_values=check_values, plus=record
         )
 
@@ -392,5 +386,5 @@ class PlusCertificate(Sampled):
         return (
             f"({self.eps:.3g}, {self.delta:.3g})-stationary for f + {self.term!r}, "
             f"{self.term.structure(self.x)}, {self.label} (fun and jac are believed)"
-            f"{in_layout(self)}"
+            f"{verifying.in_layout(self)}"
         )

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from goldstein.certificates.export import Writer, export_proof
+from goldstein.certificates.export import Writer, export_proof, written_limits
 from goldstein.certificates.near import (
     AtPivot,
     Described,
@@ -29,6 +29,7 @@ from goldstein.checker.constrained.near import ExactProblem, exact_problem
 from goldstein.checker.minimum import lower, minimum
 from goldstein.checker.minimum.box import check_box
 from goldstein.checker.minimum.curvature import Pass, Region
+from goldstein.checker.minimum.feasible import Feasible
 from goldstein.checker.minimum.supports import Sharp, Support, Term, bend_of
 from goldstein.checker.nodes import Piecewise
 from goldstein.checker.sampled import asked
@@ -201,14 +202,17 @@ class MinimumCertificate(PivotClaim):
             raise InputError("a claim of declared curvature has points, weights and widths.")
         return check_box(self, asked(*told))
 
-    def export(self, path: str | Path, fun: Described) -> Path:
-        """Write certificate and function to one file that `goldstein-check` decides.
+    def export(
+        self, path: str | Path, fun: Described, *, bounds: Any = None, constraints: Any = ()
+    ) -> Path:
+        """Write certificate, function and limits to one file that `goldstein-check` decides.
 
         Parameters
         ----------
         path : str or Path
             The suffix .json is added if there is none; one that ends in .gz is compressed.
-        fun : Expression
+        fun, bounds, constraints
+            What the certificate is about, as in `minimize`.
         """
         if self.curvature is not None:
             raise InputTypeError(
@@ -216,13 +220,16 @@ class MinimumCertificate(PivotClaim):
                 "curvature that was declared and on the answers of the function. Hand over what "
                 "certificate.save(...) writes; certificate.verify(...) asks the function again."
             )
-        if self.penalties is not None:
-            raise InputTypeError(
-                "a proof file of a minimum has no constraints yet. Hand over what "
-                "certificate.save(...) writes."
+        program, limits = program_of(fun), limits_of(self.x, bounds, constraints)
+        if (limits is None) != (self.penalties is None):
+            raise InputError(
+                "the certificate is not about these bounds and constraints; pass the bounds= and "
+                "constraints= that minimize was given."
             )
-        program = program_of(fun)
-        at, bare = Writer(program).at, Pass(program, Region(self.exact_pivot, self.reach))
+        if limits is not None:
+            program = Feasible(program, limits, np.asarray(self.penalties)).program
+        region = Region(self.exact_pivot, self.reach, None if limits is None else limits.box)
+        at, bare = Writer(program).at, Pass(program, region)
         supports = []
         for g in self.supports:
             curved = isinstance(program.nodes[g.node], Piecewise)
@@ -243,8 +250,11 @@ class MinimumCertificate(PivotClaim):
         if self.global_gap is not None:
             names.append("global_gap")
             evidence["cases"] = {"growth": self.case_growth, "tree": self._tree()}
+        if limits is not None:
+            names.append("violation")
+            evidence["penalties"] = self.penalties
         claim = {"kind": self.kind, **{name: getattr(self, name) for name in names}}
-        return export_proof(path, fun, self.x, claim, evidence)
+        return export_proof(path, fun, self.x, claim, evidence, **written_limits(limits))
 
     def _tree(self) -> list[dict[str, Any]]:
         """Return the cases as a proof file has them."""
@@ -341,17 +351,21 @@ class Refutation(AtPivot):
             found.add("feasibility", False, "of a black box no limits are known")
         return found
 
-    def export(self, path: str | Path, fun: Described) -> Path:
-        """Write the lower point and the function to one file that `goldstein-check` decides.
+    def export(
+        self, path: str | Path, fun: Described, *, bounds: Any = None, constraints: Any = ()
+    ) -> Path:
+        """Write lower point, function and limits to one file that `goldstein-check` decides.
 
         Parameters
         ----------
         path : str or Path
             The suffix .json is added if there is none; one that ends in .gz is compressed.
-        fun : Expression
+        fun, bounds, constraints
+            What the certificate is about, as in `minimize`.
         """
-        claim = {"kind": self.kind, "fall": self.fall}
-        return export_proof(path, fun, self.x, claim, {"point": self.point})
+        claim, point = {"kind": self.kind, "fall": self.fall}, {"point": self.point}
+        limits = written_limits(limits_of(self.x, bounds, constraints))
+        return export_proof(path, fun, self.x, claim, point, **limits)
 
     def summary(self) -> str:
         """One line for people."""

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.certificates.export import export_proof, texts, written_nodes
+from goldstein.certificates.export import export_proof, written_limits
 from goldstein.certificates.kkt import listed
 from goldstein.certificates.verifying import WithMultipliers, derived, unfitting
 from goldstein.checker import near, rationals
@@ -30,15 +30,16 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.qualification import Hull
 from goldstein.checker.constrained.limits import DEGENERATE
 from goldstein.checker.constrained.near import ExactProblem, exact_problem
+from goldstein.checker.enclosed.point import farthest
 from goldstein.checker.function import taken_apart
-from goldstein.checker.near import bound, combined_upper, farthest, unusable
+from goldstein.checker.near import bound, combined_upper, unusable
 from goldstein.checker.sides import Limits, Pause, Program, point_at
 from goldstein.checker.verification import Label, Verification
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, NotCertifiableError
 from goldstein.numerics.hull_problems import shortest_weights, sparse_weights
 from goldstein.numerics.streams import seed_from
 from goldstein.result import PlottedCertificate
-from goldstein.storage.codec import Stored, array, closed, real_numbers, record, text
+from goldstein.storage.codec import Stored, array, real_numbers, record, text
 
 #: Random directions in which gradients of constraints are looked at, and rounds of looking along
 #: the direction that separates them from 0.
@@ -147,9 +148,8 @@ class AtPivot(Stored, PlottedCertificate):
         if isinstance(fun, Described):  # a function of vectors
             return fun, jac, args
         own = self.own_layout or [self.x.size]
-        return derived(
-            fun, jac, args, self.x, own if like is None else taken_apart(like, "like")[0]
-        )
+        layout = own if like is None else taken_apart(like, "like")[0]
+        return derived(fun, jac, args, self.x, layout)
 
     def __post_init__(self) -> None:
         try:
@@ -168,7 +168,9 @@ class AtPivot(Stored, PlottedCertificate):
     @cached_property
     def pivot(self) -> Vector:
         """The pivot rounded to float64; the exact one is `exact_pivot`."""
-        return closed(np.array([rationals.nearest_float(q) for q in self.exact_pivot]))
+        rounded = np.array([rationals.nearest_float(q) for q in self.exact_pivot])
+        rounded.setflags(write=False)
+        return rounded
 
 
 @record
@@ -347,9 +349,8 @@ class NearCertificate(PivotClaim):
         used = np.flatnonzero(weights > 0)
         if used.size == self.weights.size:
             return self
-        eps = combined_upper(
-            weights[used], [rationals.to_fractions(row) for row in self.gradients[used]]
-        )
+        rows = [rationals.to_fractions(row) for row in self.gradients[used]]
+        eps = combined_upper(weights[used], rows)
         if self.errors.any():
             # A check bounds the errors by their norms, and another machine may round differently.
             error = CHANGE_OF_MACHINE * float(self.errors.max()) * math.sqrt(self.x.size)
@@ -515,11 +516,6 @@ class NearKKTCertificate(WithMultipliers, PivotClaim):
                 f"{check.message}); pass the bounds= and constraints= that minimize was given."
             )
         _, along = problem.separation(self, 0, problem.readings(self)[0])
-        limits, box = problem.system, problem.box
-        parts = [
-            {"function": written_nodes(part), **texts({"lower": low, "upper": high})}
-            for part, low, high in zip(problem.parts, limits.lower, limits.upper)
-        ]
         rows = zip(self.constraint_index, self.constraint_weights, self.constraint_directions)
         evidence = {
             "pivot": self.exact_pivot, "directions": self.directions, "weights": self.weights,
@@ -527,8 +523,7 @@ class NearKKTCertificate(WithMultipliers, PivotClaim):
             "rows": [{"constraint": int(i), "weight": w, "direction": v} for i, w, v in rows],
         }  # fmt: skip
         claim = {"kind": self.kind, "eps": self.eps, "delta": self.delta}
-        given = {"bounds": texts({"lower": box.lower, "upper": box.upper}), "constraints": parts}
-        return export_proof(path, fun, self.x, claim, evidence, **given)
+        return export_proof(path, fun, self.x, claim, evidence, **written_limits(problem))
 
     def summary(self) -> str:
         """One line for people."""

@@ -73,11 +73,8 @@ from goldstein.checker.verification import Label, Verification
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.hull_problems import shortest_weights
 from goldstein.numerics.streams import seed_from, stream
-from goldstein.oracles import CountedOracle, Oracle
-from goldstein.oracles.differences import Stencil
-from goldstein.oracles.function import as_values
+from goldstein.oracles import CountedOracle, Oracle, differences, function, separable
 from goldstein.oracles.problem import System, Values, as_system
-from goldstein.oracles.separable import Workers, mapped
 from goldstein.storage.codec import array, record
 
 #: The part of 1 - confidence that goes to McDiarmid's bound; the rest goes to the entries.
@@ -181,7 +178,7 @@ class ValuesCertificate(NoProofFile, LaidOut):
         bounds: Any = None,
         like: Any = None,
         seed: int | None = None,
-        workers: Workers = None,
+        workers: separable.Workers = None,
     ) -> Verification:
         """Draw as many samples afresh, and see whether they support the claim.
 
@@ -200,10 +197,10 @@ class ValuesCertificate(NoProofFile, LaidOut):
             `eps` is the bound that the fresh samples give at this confidence.
         """
         layout = layout_of(self, like)
-        oracle = CountedOracle(as_values(fun, args, layout))
+        oracle = CountedOracle(function.values_of(fun, None, args, layout))
         found, box = Verification(math.inf, math.inf, "estimated"), as_box(bounds, self.x.size)
         places = Places(self.points, self.weights, self.widths)
-        with mapped(workers) as ask:
+        with separable.mapped(workers) as ask:
             if plain_checks(found, self, box, places.cost) and check_layout(found, self, layout):
                 source = OfFunction(partial(oracle.values_at, workers=ask), places)
                 check_fresh(found, self, box, source, seed_from(seed))
@@ -242,11 +239,7 @@ class Draws:
 
 
 def differences_at(
-    values_at: Callable[[Matrix], NDArray[np.float64]],
-    point: Vector,
-    widths: Vector,
-    samples: int,
-    rng: np.random.Generator,
+    values_at: Many, point: Vector, widths: Vector, samples: int, rng: np.random.Generator
 ) -> Iterator[tuple[int, NDArray[np.float64], Vector]]:
     """Draw randomised differences in the box around a point; see the module.
 
@@ -367,9 +360,8 @@ def check_fresh(
     if not found.add("values", finite, "all finite" if finite else "not all are finite"):
         return None
     steep = bool((draws.steepest <= cert.slopes).all())
-    found.add(
-        "slopes", steep, "no fresh difference is steeper" if steep else "a fresh one is steeper"
-    )
+    said = "no fresh difference is steeper" if steep else "a fresh one is steeper"
+    found.add("slopes", steep, said)
     miss = 1.0 - cert.confidence
     bound = upper_bound(draws.vectors, cert.slopes, box, cert.x, miss)
     rounding = rounding_of(cert.widths, draws.largest_value, max(grain, cert.grain))
@@ -479,7 +471,7 @@ class ValuesKKTCertificate(Qualified, ValuesCertificate):
         bounds: Any = None,
         constraints: Any = (),
         seed: int | None = None,
-        workers: Workers = None,
+        workers: separable.Workers = None,
     ) -> Verification:
         """Draw as many samples afresh, and see whether they support the claim.
 
@@ -492,13 +484,13 @@ class ValuesKKTCertificate(Qualified, ValuesCertificate):
         seed : int, optional
             By default nobody can foresee the draws.
         """
-        oracle, seed = CountedOracle(as_values(fun, args, None)), seed_from(seed)
+        oracle, seed = CountedOracle(function.values_of(fun, None, args)), seed_from(seed)
         found, box = Verification(math.inf, math.inf, "estimated"), as_box(bounds, self.x.size)
         cost = 2 * self.x.size * len(self.points)
         if not (plain_checks(found, self, box, cost) and _check_witnesses(found, self, box)):
             return found
-        stencil = Stencil(box.lower, box.upper, seed, central=True)
-        with mapped(workers) as ask:
+        stencil = differences.Stencil(box.lower, box.upper, seed, central=True)
+        with separable.mapped(workers) as ask:
             try:
                 system = as_system(constraints, self.x, stencil=stencil, workers=ask)
                 if _check_constraints(found, self, system):

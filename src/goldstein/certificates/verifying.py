@@ -199,8 +199,8 @@ def as_proved(certificate: C, fun: Any, seed: int | None = None, enough: float =
 class Rehearsed(Asked):
     """A function that counts, as several checks in a row ask it.
 
-    What an earlier check was told is not asked for again, once in each: whoever asks twice looks
-    for noise.
+    What an earlier check was told, or who searched and states the claim, is not asked for again,
+    once in each: whoever asks twice looks for noise. That is done at the heaviest point.
     """
 
     def __init__(self, oracle: Any) -> None:
@@ -208,9 +208,14 @@ class Rehearsed(Asked):
         self._before: dict[tuple[str, bytes], Any] = {}
         self._now: dict[tuple[str, bytes], Any] = {}
 
-    def begin(self) -> None:
+    def begin(self, claim: Any) -> None:
         """Another check begins."""
         self._before, self._now = {**self._before, **self._now}, {}
+        here = None if self.function.answers is None else self.function.answers.known_value(claim.x)
+        if here is not None:
+            self._before["value", claim.x.tobytes()] = here
+        for j in np.argsort(claim.weights)[:-1] if claim.x.size < MANY_VARIABLES else ():
+            self._before["gradient", claim.points[j].tobytes()] = claim.gradients[j]
 
     def _answer(self, question: Callable[[Vector], Any], x: Vector) -> Any:
         key = question.__name__, x.tobytes()
@@ -229,8 +234,9 @@ def checks(oracle: Any, box: Any, system: Any) -> Callable[[Any, int, bool], Ver
 
     def check(claim: Any, seed: int, check_values: bool) -> Verification:
         if isinstance(f, Rehearsed):
-            f.begin()
-        problem = sampled.Problem(f, box, shortest_weights, claim.layout, None, system)
+            f.begin(claim)
+        term = claim.term.to_record() if hasattr(claim, "term") else None
+        problem = sampled.Problem(f, box, shortest_weights, claim.layout, term, system)
         return sampled.check(claim, problem, seed, check_values)
 
     return check

@@ -18,9 +18,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import goldstein
-from goldstein.cli import commands
-from goldstein.cli.folder import BAD_INPUT, INTERRUPTED, print_json, printable
-from goldstein.cli.streams import prints_to_stderr
+from goldstein.cli import commands, folder, streams
 from goldstein.errors import GoldsteinError
 
 _TRACEBACK = inspect.Parameter(
@@ -39,7 +37,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(*args: Any, show_traceback: bool = False, **kwargs: Any) -> None:
         as_json = bool(kwargs.get("as_json"))
-        with prints_to_stderr(), warnings.catch_warnings():
+        with streams.prints_to_stderr(), warnings.catch_warnings():
             warnings.showwarning = _show_warning
             try:
                 command(*args, **kwargs)
@@ -49,7 +47,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
                 _fail(f"the problem ended the program: sys.exit({left.code!r}).", as_json=as_json)
             except KeyboardInterrupt:
                 sys.stderr.write("interrupted\n")
-                raise typer.Exit(INTERRUPTED) from None
+                raise typer.Exit(folder.INTERRUPTED) from None
             except Exception as failure:
                 if show_traceback:
                     traceback.print_exception(failure)
@@ -89,12 +87,12 @@ def _is_users(filename: str) -> bool:
 
 
 def _fail(message: str, *, as_json: bool) -> NoReturn:
-    line = printable(" ".join(message.split()))
+    line = folder.printable(" ".join(message.split()))
     sys.stderr.write(f"error: {line}\n")
     if as_json:
         with contextlib.suppress(OSError):  # the error may be that nothing can be written there
-            print_json({"error": line})
-    raise typer.Exit(BAD_INPUT)
+            folder.print_json({"error": line})
+    raise typer.Exit(folder.BAD_INPUT)
 
 
 def _show_warning(message: Warning | str, *rest: Any, **more: Any) -> None:

@@ -12,14 +12,14 @@ from __future__ import annotations
 
 import math
 import time
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.verifying import CHECKS, confirmed
+from goldstein.certificates.verifying import CHECKS, C, confirmed
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.limits import as_box
 from goldstein.checker.rounding import distance_upper, norms_upper
@@ -235,7 +235,7 @@ class Cold:
             rows = in_ball(found, self.x, target.delta)
             built = Construction(self.oracle, self.x, target.delta, *rows, target.seed)
             if not self._resolved(built):
-                found = Enrichment()
+                found = Enrichment(value=found.value)
                 continue
             with self._keeping():
                 claim = built.claim(self.request.eps, *remarks(found, self.meta))
@@ -291,13 +291,31 @@ class Cold:
         """Check a claim as others will, where displacements are not tiny."""
         if not self.confirm or np.max(self._resolution) <= FINE * self._target.delta:
             return best
-        box, eps, stated = as_box(None, self.x.size), self.request.eps, None
-        with suppress(OutOfCalls):
-            stated = confirmed(best, self.oracle, box, None, self._target.seed, True)
-        proved = UNSEEN * max(norms_upper(best.gradients))
-        if stated is not None:  # the next check may see more than those few have
-            proved = min(2.0 * stated.eps, eps if stated.eps <= eps else math.inf)
-        return replace(best, eps=max(best.eps, proved), digest="")
+        target = replace(self._target, eps=self.request.eps)
+        return survived(best, self.oracle, target, self._resolution)
+
+
+def survived(claim: C, oracle: CountedOracle, target: Request, resolution: Vector | float) -> C:
+    """Return a claim with the eps that checks in a row find.
+
+    Where displacements are coarse the next check may see more than those few have.
+
+    Raises
+    ------
+    UnresolvedError
+    """
+    known: Any = claim
+    coarse, stated = bool(np.max(resolution) > FINE * target.delta), None
+    try:
+        stated = confirmed(known, oracle, as_box(None, known.x.size), None, target.seed, True)
+    except OutOfCalls:
+        if not coarse:
+            return claim
+    proved = UNSEEN * max(norms_upper(known.gradients + getattr(known, "subgradient", 0.0)))
+    if stated is not None:
+        more = 2.0 if coarse or stated.eps > known.eps else 1.0
+        proved = min(more * stated.eps, target.eps if stated.eps <= target.eps else math.inf)
+    return replace(known, eps=max(known.eps, proved), digest="")
 
 
 def better(

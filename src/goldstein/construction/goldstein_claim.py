@@ -46,6 +46,10 @@ JUMP = 2.0**-10
 #: many: a check that moves points by one must not meet what was not met here.
 RADII, FARTHEST, LEAST = 256.0, 2.0**-12, 4.0
 
+#: Where a search was told what is so many of them away on one side, that will do, unless one is
+#: more than this part of the ball.
+NEARER, TOLD = 8.0, 2.0**-14
+
 #: Where a first look is not enough, a claim is checked as others will: in so many draws, with this
 #: part of the bound, and once more with other ones.
 DRAWS, SPARE = 2, 0.9
@@ -55,7 +59,7 @@ DRAWS, SPARE = 2, 0.9
 FINE = 2.0**-18
 
 #: And where what f resolves is more than this part of it, a claim is checked whole.
-COARSE = 2.0**-16
+COARSE = 2.0**-10
 
 #: A claim that is better than it has to be is stated with this much room.
 ROOMY = 1.25
@@ -302,9 +306,9 @@ class Construction:
 
     def _is_far(self, rows: Indices) -> bool:
         """Are gradients known far enough away for a check that displaces by more than here?"""
-        if self._width > FINE * self.delta:
+        if self._width > TOLD * self.delta:
             return False
-        wide = 0.5 * RADII if np.any(self.place.resolution) else 1.0
+        wide = NEARER if np.any(self.place.resolution) else 1.0
         lengths = norms_upper(self.radii[rows])
         return all(self._told[j][1] >= wide * away for j, away in zip(rows.tolist(), lengths))
 
@@ -353,10 +357,12 @@ class Construction:
     ) -> float:
         """Return what a check will find, twice; inf where it meets kinks only."""
         goal, near = max(SPARE * enough, bound + slack), bound
-        for _ in range(2):
+        coarse = self._width > TOLD * self.delta
+        for _ in range(2 if self.unsteady or coarse else 1):
             near = max(near, self._resampled(rows, weights, goal))
-            if near > goal:
+            if near > goal and enough:
                 break
+            goal = max(goal, near)  # twins are asked where it is reached
         known = self._neighbours.items()
         bent = any(some is not None and (some != self.gradients[j]).any() for j, some in known)
         stated = up(near + MARGIN * (near - bound) + slack + CURVED * near * bent)

@@ -12,12 +12,20 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.verifying import confirmed
+from goldstein.certificates.verifying import C, confirmed
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.differences import HEAVY
 from goldstein.checker.constrained.limits import as_box
-from goldstein.construction.cold import Cold, better, in_ball
-from goldstein.construction.goldstein_claim import COARSE, Construction, distances, heaviest, taken
+from goldstein.checker.rounding import norm_upper
+from goldstein.construction.cold import Cold, better, in_ball, survived
+from goldstein.construction.goldstein_claim import (
+    COARSE,
+    JUMP,
+    Construction,
+    distances,
+    heaviest,
+    taken,
+)
 from goldstein.errors import (
     BallTooSmallError,
     InputError,
@@ -29,10 +37,12 @@ from goldstein.errors import (
 from goldstein.numerics.hull import MANY_VARIABLES
 from goldstein.numerics.streams import smallest_delta, stream, uniform_in_balls
 from goldstein.oracles import CountedOracle, Oracle
-from goldstein.oracles.diagnose import gradient_is_wrong, required_resolution
+from goldstein.oracles.diagnose import gradient_is_wrong, likely_resolution, required_resolution
 from goldstein.result import Status
 from goldstein.solvers import Evidence, Request, Solver, State
+from goldstein.solvers.base import value_of
 from goldstein.solvers.gather import Enrichment, enrich
+from goldstein.solvers.logic.questions import TRIAL
 from goldstein.solvers.loop import LONG, Outcome
 
 #: Points a solver queried at unperturbed places are displaced by this part of delta.
@@ -40,7 +50,7 @@ JITTER = 1e-3
 
 #: The others too, by a little: that they were drawn at random is only what the solver says; and by
 #: so many times what f resolves.
-LEAST, WIDE = 2.0**-30, 32.0
+LEAST, WIDE = 2.0**-30, 16.0
 
 #: And by no less than this part of the point: many times what `verify` displaces by, or a point
 #: so close to a kink would fail there every second time.
@@ -62,6 +72,9 @@ QUICK = 0.05
 
 #: From this rejection on, at every power of two, the judge looks for itself.
 AFRESH = 4
+
+#: Calls that a look at one point takes: who has them claims nothing without it.
+ONE_LOOK = 3
 
 #: Displacements tried where one meets a kink: in float64 that can happen, twice hardly.
 DRAWS = 3
@@ -120,26 +133,22 @@ class Judge:
             built.place.resolution = self.look(built.x, built.rests_on())
             certificate = built.claim(self.request.eps, self.meta)
             if certificate is not None and certificate.eps <= self.request.eps:
-                self.look(built.x, heaviest(certificate))
-                certificate = self._confirmed(certificate)
+                certificate = self.confirmed(certificate)
         except OutOfCalls:  # nobody knows whether more would hold
             certificate = built.unseen(self.meta)
         # What nobody has looked at is no success: it rests on what a solver says.
         met = certificate is not None and certificate.eps <= self.request.eps
         return None if met and not built.looked else certificate
 
-    def _confirmed(self, certificate: GoldsteinCertificate) -> GoldsteinCertificate | None:
-        """Where displacements are not tiny, check the claim as others will."""
+    def confirmed(self, certificate: C) -> C | None:
+        """Look at what a claim rests on; where displacements are not tiny, check it whole."""
+        self.look(certificate.x, heaviest(certificate))
         fine = np.max(self.resolution) <= COARSE * self.request.delta
         if fine or self.oracle.plain.is_written or certificate.x.size >= MANY_VARIABLES:
             return certificate
         box = as_box(None, certificate.x.size)
-        try:
-            return confirmed(
-                certificate, self.oracle, box, None, self.request.seed, self.check_gradient
-            )
-        except UnresolvedError as failure:
-            raise BallTooSmallError(str(failure)) from None
+        seed = self.request.seed
+        return confirmed(certificate, self.oracle, box, None, seed, self.check_gradient)
 
     def _afresh(self, x: Vector, found: Enrichment) -> GoldsteinCertificate | None:
         if x.size >= MANY_VARIABLES:
@@ -172,7 +181,7 @@ class Judge:
         """Ask for f at one point twice: among noisy values no step can be judged."""
         if not self.oracle.has_value:
             return
-        once, again = self.oracle.trial_value(x), self.oracle.trial_value(x)
+        once, again = value_of(self.oracle, x, TRIAL), self.oracle.trial_value(x)
         noise = abs(again - once)
         rounding = ROUNDING * max(abs(again), abs(once))
         if noise > max(rounding, self.request.eps * self.request.delta / 8):
@@ -187,10 +196,7 @@ class Judge:
         if not self.check_gradient or len(known) - len(new) >= min(len(known), HEAVY):
             return self.resolution
         request = self.request
-        try:
-            found = required_resolution(self.oracle, x, request.delta, request.seed, new)
-        except UnresolvedError as failure:
-            raise BallTooSmallError(str(failure)) from None
+        found = required_resolution(self.oracle, x, request.delta, request.seed, new)
         self.resolution = np.maximum(self.resolution, found)
         self._looked.update(y.tobytes() for y, _ in new[:HEAVY])
         return self.resolution
@@ -204,7 +210,9 @@ class Judge:
         hurry = outcome.status is Status.OUT_OF_TIME
         brief = hurry and state.x.size >= MANY_VARIABLES
         until = time.perf_counter() + max(self.grace, QUICK) if hurry else math.inf
-        with contextlib.suppress(OutOfCalls), self.oracle.until(until):
+        # What is found out of f now: the run has ended for another reason.
+        cut = contextlib.suppress(OutOfCalls, BallTooSmallError, UnresolvedError)
+        with cut, self.oracle.until(until):
             # Where the clock did not even allow for f(x0), there is no search to ask.
             evidence = None if math.isnan(state.fx) else solver.best_evidence(state)
             if brief and evidence is not None:
@@ -212,6 +220,7 @@ class Judge:
                 seconds = outcome.history.time[-1] / max(1, self.oracle.calls)
                 evidence = _heaviest(evidence, max(1, int(self.grace / (4.0 * seconds))))
             found = self._known(evidence, state.x)
+            found.value = state.fx if math.isfinite(state.fx) else None
             evidence = None  # what is not held is room for what follows
             # Half of the calls add gradients to those known here, half look beside them.
             most = getattr(state, "most_gradients", math.inf) - len(found.points)
@@ -225,14 +234,22 @@ class Judge:
                 return None
             rows, claim = in_ball(found, state.x, self.request.delta), None
             if len(rows[0]):
-                try:
-                    claim = self._claimed(self._state(state.x, *rows))
-                except BallTooSmallError:  # the run has ended for another reason
-                    return None
+                if self.oracle.limit - self.oracle.calls >= ONE_LOOK:
+                    self.look(state.x, [(rows[0][0], rows[1][0])])
+                claim = self._claimed(self._state(state.x, *rows))
             if outcome.status is Status.STALLED and not (claim and claim.eps <= self.request.eps):
-                claim = better(claim, self._afresh(state.x, Enrichment()))
-            return claim
+                claim = better(claim, self._afresh(state.x, Enrichment(value=found.value)))
+            special = state.x.size >= MANY_VARIABLES or self.oracle.plain.is_written
+            special = special or self.oracle.limit - self.oracle.calls < ONE_LOOK
+            if claim is None or claim.eps <= self.request.eps or special:
+                return claim
+            return self.left_of(claim)
         return None
+
+    def left_of(self, claim: C) -> C:
+        """Return what a look and checks leave of a claim that is not what was asked for."""
+        steps = self.look(claim.x, heaviest(claim))
+        return survived(claim, self.oracle, self.request, steps)
 
     def _known(self, evidence: Evidence | None, x: Vector) -> Enrichment:
         """Return what the solver knows about gradients at random points around x."""
@@ -260,17 +277,20 @@ class Judge:
         the evidence are moved, not copied.
         """
         x, delta = evidence.x, self.request.delta
-        rng = stream(self.request.seed, self.trials, "judge")
+        rng, many = stream(self.request.seed, self.trials, "judge"), x.size >= MANY_VARIABLES
         # A point that a check may move across a kink is moved before.
-        least = max(LEAST, min(JITTER, WIDE * float(np.max(self.resolution)) / delta))
+        known = (
+            [] if many or evidence.gradients is None else zip(evidence.points, evidence.gradients)
+        )
+        step = max(float(np.max(self.resolution)), likely_resolution(self.oracle, x, delta, known))
+        least = max(LEAST, min(JITTER, WIDE * step / delta))
         shares = [least if safe else JITTER for safe in evidence.perturbed.tolist()]
         wanted = list(range(len(shares)))
         points, gradients = evidence.points, np.empty(evidence.points.shape)
-        many = x.size >= MANY_VARIABLES
         if not many:
             points = np.empty(points.shape)
         asked: list[int] = []
-        for _ in range(DRAWS):
+        for left in reversed(range(DRAWS)):
             for part in [[j] for j in wanted] if many else [wanted]:
                 reach = [shares[j] for j in part]
                 points[part] = _displace(rng, taken(evidence.points, part), x, delta, reach)
@@ -278,7 +298,7 @@ class Judge:
             wanted = list(compress(wanted, inside))
             kinks = []
             for j, gradient in zip(wanted, self.oracle.gradients_at(taken(points, wanted))):
-                if gradient is None:
+                if gradient is None or (left and _crossed(evidence, j, gradient)):
                     kinks.append(j)
                 else:
                     gradients[j] = gradient
@@ -304,6 +324,14 @@ class Judge:
             for j in far.nonzero()[0].tolist():
                 built.tell(j, evidence.gradients[asked[j]], math.sqrt(squares[j]))
         return built, fresh
+
+
+def _crossed(evidence: Evidence, j: int, gradient: Vector) -> bool:
+    """Is a kink between a point that was drawn at random and where it has been moved?"""
+    if evidence.gradients is None or not evidence.perturbed[j]:
+        return False
+    change = norm_upper(gradient - evidence.gradients[j])
+    return change > JUMP * norm_upper(gradient)
 
 
 def _heaviest(evidence: Evidence, most: int) -> Evidence:

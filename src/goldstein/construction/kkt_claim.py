@@ -24,7 +24,7 @@ from goldstein.checker.blackbox.qualification import CLOSE, qualification
 from goldstein.checker.constrained.limits import best_normal
 from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.checker.sampled import Problem as Checked
-from goldstein.checker.sampled import Rows
+from goldstein.checker.sampled import Rows, rows_of
 from goldstein.construction.goldstein_claim import (
     FINE,
     MARGIN,
@@ -54,7 +54,7 @@ FINEST = 2.0**-10
 FARTHER = 8.0
 
 #: Gradients that change by more than this part of their length beside a point are beyond a kink.
-JUMP = 2.0**-10
+JUMP = 0.1
 
 #: Points nearer to x than this part of the radius are next to it.
 BESIDE = 1e-3
@@ -106,6 +106,8 @@ class Around:
         self._looked: set[tuple[int, float]] = set()
         #: Points at which one saw how fine f is.
         self._seen: set[bytes] = set()
+        #: Points next to kinks.
+        self.unsteady: set[bytes] = set()
         #: Points whose gradients are known but not used yet, the nearest last.
         self._kept: list[tuple[Vector, Vector]] = []
         self.see(x)
@@ -276,18 +278,24 @@ class Around:
                     self.ask(*self._kept.pop())
                     continue
                 ratio = narrow(found.length / max(steep, found.length), self.x.size)
+                ratio = max(ratio, float(bool(self.unsteady)))  # beside kinks that x is on
                 y = conic_point(rng, self.x, found.vector, found.length, self.delta, ratio)
                 self.ask(reflect(y))
                 since += 1
         return self.combine() if self.points else None
 
-    def state(self, found: Combination, meta: dict[str, Any]) -> KKTCertificate:
-        """Return the claim of a combination; its eps holds at perturbed points, too."""
+    def state(
+        self, found: Combination, meta: dict[str, Any], enough: float = 0.0
+    ) -> KKTCertificate:
+        """Return the claim of a combination; its eps holds at perturbed points, too.
+
+        Where these reach a good part of `enough`, that is stated: it is checked whole besides.
+        """
         certificate = self._plain(found, meta)
         factors = np.concatenate([certificate.weights, np.abs(certificate.constraint_weights)])
         rows = np.concatenate([certificate.gradients, certificate.constraint_gradients])
         mean, slack = scale_of(factors, rows)
-        used = Rows(certificate, self.checked)
+        used = rows_of(certificate, self.checked)
         drawn: list[Vector] = []
 
         def ask(i: int, y: Vector) -> Vector:
@@ -298,17 +306,19 @@ class Around:
             near = resample(
                 ask, self.place, used.points, used.owners, used.weights,
                 partial(rebound, used),
-                certificate.eps + slack, self.seed + 1,
+                max(certificate.eps + slack, SPARE * enough), self.seed + 1,
             )  # fmt: skip
             slack += self._beyond_kinks(used)
         except OutOfCalls:  # nobody has looked
             near, slack = certificate.eps, slack + (UNSEEN - 1.0) * mean
         if math.isfinite(near):
-            change = abs(near - certificate.eps)
+            change, survives = abs(near - certificate.eps), near + slack <= SPARE * enough
             if len(drawn) >= len(used.points):
                 first = np.array(drawn[: len(used.points)])
                 slack += 0.25 * drift(used.weights, used.stored, first)
             eps = up(max(certificate.eps, near) + MARGIN * change + slack)
+            if survives:
+                eps = min(eps, enough)
             certificate = replace(certificate, eps=eps, digest="")
         return certificate
 
@@ -326,7 +336,9 @@ class Around:
             with contextlib.suppress(KinkError):
                 sides = [used.ask(i, self.place.inside(y + s * step)) - g for s in (1.0, -1.0)]
                 gap = max(map(norm_upper, sides))
-                change += w * gap if gap > JUMP * norm_upper(g) else 0.0
+                if gap > JUMP * norm_upper(g):
+                    change += w * gap
+                    self.unsteady.add(y.tobytes())
         return change
 
     def look(self, found: Combination) -> None:
@@ -342,7 +354,7 @@ class Around:
         if not new:
             return
         self._seen.update(y.tobytes() for y, _ in new)
-        with contextlib.suppress(ContradictedError, OutOfCalls):
+        with contextlib.suppress(ContradictedError):
             # Whoever checks the claim will say what is wrong.
             f, box = self.problem.f, self.problem.box
             steps = resolution_of(f, self.x, self.delta, self.seed, new, box)
@@ -433,13 +445,15 @@ def state_kkt(
     """
     best: KKTCertificate | None = None
     for attempt in range(3):
-        found = around.enrich(SPARE * eps, patience, deadline)
+        f = around.problem.f
+        with f.reserved(int((f.limit - f.calls) // 2 if look and f.limit < math.inf else 0)):
+            found = around.enrich(SPARE * eps, patience, deadline)
         if found is None or (or_nothing and found.length > eps):
             break
         around.look_for_limits()
         if look or found.length <= eps:
             around.look(found)
-        certificate = around.state(found, meta)
+        certificate = around.state(found, meta, eps)
         if best is None or certificate.eps < best.eps:
             best = certificate
         if best.eps <= eps or found.length > eps or time.perf_counter() > deadline:
@@ -447,8 +461,10 @@ def state_kkt(
         # Short, but not beside: other points of the ball have to carry it.
         rng = stream(around.seed, attempt, "again")
         heavy = set(np.flatnonzero(found.weights > 0).tolist())
+        unsteady = {j for j in heavy if around.points[j].tobytes() in around.unsteady}
+        heavy = unsteady or heavy
         kept = [j for j in range(len(around.points)) if j not in heavy]
-        moved = [around.place.perturbed(rng, around.points[j], 256.0) for j in heavy]
+        moved = [around.place.perturbed(rng, around.points[j], 256.0) for j in heavy - unsteady]
         around.points = [around.points[j] for j in kept]
         around.gradients = [around.gradients[j] for j in kept]
         around.rows = [around.rows[j] for j in kept]

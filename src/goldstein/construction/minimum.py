@@ -21,6 +21,8 @@ from goldstein.certificates.minimum import MinimumCertificate, Refutation
 from goldstein.checker import nodes, rationals
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.near import ExactProblem
+from goldstein.checker.enclosed import irrational
+from goldstein.checker.enclosed.point import is_small
 from goldstein.checker.minimum.curvature import RULES, Curvature, Pass, Region
 from goldstein.checker.minimum.feasible import Feasible
 from goldstein.checker.minimum.minimum import (
@@ -74,7 +76,7 @@ def kinks_near(program: Program, y: Any) -> Kinks:
     found: list[tuple[Support, float, float]] = []
     zero = Fraction(0)
     for k, node in enumerate(program.nodes):
-        if isinstance(node, nodes.Piecewise | nodes.Max | nodes.Norm2):
+        if isinstance(node, nodes.Piecewise | nodes.Max | irrational.Norm2):
             u = run.values[node.of[0]].lo
             steep = np.linalg.norm(run.slopes[node.of[0]].size, axis=1)
             close = NEAR * np.maximum(1e-6, np.where(np.isfinite(steep), steep, 1.0))
@@ -94,7 +96,7 @@ def kinks_near(program: Program, y: Any) -> Kinks:
                 for j in tied.tolist() if tied.size > 1 else ():
                     place, share = row * node.columns + j, Fraction(1, tied.size)
                     found.append((Support(k, row, place, zero, share, zero), 0.0, 1.0))
-        elif isinstance(node, nodes.Norm2):
+        elif isinstance(node, irrational.Norm2):
             table = np.abs(u).reshape(node.size, node.columns)
             for row in np.flatnonzero((table <= close.reshape(table.shape)).all(axis=1)).tolist():
                 places = range(row * node.columns, (row + 1) * node.columns)
@@ -115,10 +117,12 @@ def _slope(node: Any, piece: int, t: Fraction) -> Fraction:
     return sum((c * t**k for k, c in enumerate(node.slopes[piece])), Fraction(0))
 
 
-def weighted(program: Program, y: Any, kinks: Kinks) -> list[Support]:
+def weighted(program: Program, y: Any, kinks: Kinks, deadline: float = math.inf) -> list[Support]:
     """Choose slopes and weights that make the gradient of the minorant short."""
     values = [g.s for g in kinks.supports]
     for _ in range(ROUNDS if kinks.supports else 0):
+        if time.perf_counter() > deadline:
+            raise NotCertifiableError("there was no time left for a minorant.")
         chosen = kinks.chosen(values)
         own, here = held(program, chosen, []), Region(y, 0.0)
         run = Pass(program, here, own, alone=Pass(program, here, own))
@@ -184,7 +188,7 @@ def _tidy(program: Program, chosen: list[Support], values: Vector) -> list[Fract
                 own = [Fraction(1, len(own))] * len(own)
             else:
                 own[top] = 1 - rest
-        elif isinstance(program.nodes[k], nodes.Norm2):
+        elif isinstance(program.nodes[k], irrational.Norm2):
             square = sum((v**2 for v in own), Fraction(0))
             if square > 1:
                 size = Fraction(math.nextafter(rationals.sqrt_upper(square), math.inf))
@@ -271,7 +275,7 @@ class MinimumSearch:
             self.limits = penalised(program, problem, self.y)
             self.program = self.limits.program
         self.kinks = kinks_near(self.program, self.y)
-        self.supports = weighted(self.program, self.y, self.kinks)
+        self.supports = weighted(self.program, self.y, self.kinks, deadline)
 
     @property
     def far(self) -> float:
@@ -282,6 +286,8 @@ class MinimumSearch:
 
     def at(self, reach: float) -> Found | None:
         """Return what is shown on a ball, with the sharpness that makes it grow most."""
+        if time.perf_counter() > self.deadline:
+            return None
         try:
             region, box = Region(self.y, reach, self.box), self.box
             supports = bent(self.program, region, self.supports)
@@ -341,6 +347,8 @@ class MinimumSearch:
 
     def convexity(self, reach: float) -> float | None:
         """Return a number c >= 0 such that f - c/2 |z|^2 is convex on a ball; None for none."""
+        if time.perf_counter() > self.deadline:
+            return None
         try:
             run = Pass(self.program, Region(self.y, reach, self.box))
             total, _ = run.backward(self.program.last, _ONE)
@@ -427,7 +435,7 @@ def _rounding(program: Program, y: Any, x: Vector, found: Found) -> tuple[float,
     at = bare.values[-1], run.values[-1], Pass(program, Region(x.tolist(), 0.0)).values[-1]
     top, low, other = (float(v.hi[0] - v.lo[0]) for v in at)
     lines = slope_of_lines(program, own) if math.isinf(found.shown.reach) else None
-    exact = lines is not None and program.is_small()  # then eps is no enclosure
+    exact = lines is not None and is_small(program)  # then eps is no enclosure
     blur = 0.0 if exact else ROOM * float(np.linalg.norm(run.slopes[-1].rad))
     return blur, ROOM * (top + low), ROOM * (top + other)
 
@@ -476,7 +484,7 @@ def _stated(
 # --- refutation --------------------------------------------------------------------------------
 
 
-def escapes(program: Program, y: Any, more: Any = ()) -> list[Vector]:
+def escapes(program: Program, y: Any, more: Any = (), deadline: float = math.inf) -> list[Vector]:
     """Return directions along which a function may fall: of its kinks, and of its gradients."""
     here = Region(y, 0.0)
     run = Pass(program, here)
@@ -485,7 +493,7 @@ def escapes(program: Program, y: Any, more: Any = ()) -> list[Vector]:
     for g in kinks.supports:
         a = run.slopes[program.nodes[g.node].of[0]].mid[g.place]
         found += [a, -a]
-    supports = weighted(program, y, kinks)
+    supports = weighted(program, y, kinks, deadline)
     for sign in (1, 0):
         ends = [Fraction(float(b if sign else a)) for a, b in zip(kinks.low, kinks.high)]
         try:
@@ -502,7 +510,7 @@ def escapes(program: Program, y: Any, more: Any = ()) -> list[Vector]:
 
 def refuted(
     program: Program, x: Vector, pivot: Any, eps: float, more: Any = (),
-    problem: ExactProblem | None = None,
+    problem: ExactProblem | None = None, deadline: float = math.inf,
 ) -> Refutation | None:  # fmt: skip
     """Return a direction in which f falls from the pivot faster than eps, with a lower point.
 
@@ -513,7 +521,7 @@ def refuted(
         limits = penalised(program, problem, y)
         program = limits.program
     slopes: list[tuple[Fraction, Vector]] = []
-    for h in escapes(program, y, more):
+    for h in escapes(program, y, more, deadline):
         with suppress(NotCertifiableError):
             slopes.append((slope_along(program, y, h), h))
     slope, h = min(slopes, key=lambda pair: pair[0], default=(Fraction(0), x))

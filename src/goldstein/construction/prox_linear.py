@@ -33,7 +33,8 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from goldstein.calculus.evaluation import Evaluation, has_kinks
 from goldstein.calculus.expression import Expression
 from goldstein.checker.arrays import Vector
-from goldstein.checker.nodes import Max, Node, Piecewise, Smooth, Variable
+from goldstein.checker.enclosed.irrational import Smooth
+from goldstein.checker.nodes import Max, Node, Piecewise, Variable
 from goldstein.errors import OutOfCalls
 from goldstein.oracles import CountedOracle, Oracle
 

@@ -9,24 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from goldstein.certificates import values
 from goldstein.certificates.confidence import Many
 from goldstein.certificates.kkt import KKTCertificate
-from goldstein.certificates.values import (
-    FEWEST,
-    VISIBLE,
-    Multiples,
-    OfFunction,
-    OfMultiples,
-    Places,
-    Rows,
-    ValuesCertificate,
-    ValuesKKTCertificate,
-    left_by_normals,
-    measured_qualification,
-    reached,
-    rounding_of,
-    upper_bound,
-)
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.limits import Box
 from goldstein.checker.rounding import distance_upper, norm_upper, up
@@ -106,7 +91,7 @@ def places_around(
     box: Box,
     most: float = 0.1,
     blur: float = 0.0,
-) -> Places:
+) -> values.Places:
     """Return boxes around the points, all inside ball and bounds.
 
     They are as narrow as the blur of the values allows; `most` is the part of the radius that they
@@ -114,7 +99,7 @@ def places_around(
     """
     dim = max(1, int((~box.fixed).sum()))
     narrow = max(NARROW * delta / math.sqrt(dim), CLEAR * blur)
-    narrow = max(narrow, 2.0 * VISIBLE * float(np.abs(points).max()))
+    narrow = max(narrow, 2.0 * values.VISIBLE * float(np.abs(points).max()))
     wide = min(narrow, most * delta / math.sqrt(dim))
     widths = np.minimum(wide, BETWEEN * (box.upper - box.lower))
     widths = np.where(box.fixed, 0.0, widths)
@@ -127,7 +112,7 @@ def places_around(
                 break
             z = with_room(x + 0.9 * (z - x), box.lower, box.upper, widths)
         placed.append(z)
-    return Places(np.array(placed), weights[used] / weights[used].sum(), widths)
+    return values.Places(np.array(placed), weights[used] / weights[used].sum(), widths)
 
 
 def _farthest(y: Vector, x: Vector, widths: Vector) -> float:
@@ -135,44 +120,49 @@ def _farthest(y: Vector, x: Vector, widths: Vector) -> float:
     return up(distance_upper(y, x) + up(norm_upper(widths)), OTHERWISE)
 
 
-def balanced(values_at: Many, places: Places, how: Statistics) -> Places:
+def balanced(values_at: Many, places: values.Places, how: Statistics) -> values.Places:
     """Return the boxes with weights for which the means of a few samples nearly cancel.
 
     Noisy values need wide boxes, whose means are not the gradients at their centres.
     """
     rng = how.stream("balance")
-    means = [
-        OfFunction(values_at, Places(y[None], np.ones(1), places.widths)).draw(PILOT, rng)
-        for y in places.points
-    ]
-    weights = min_norm_weights(np.array([some.vectors.mean(axis=0) for some in means]))
+    means = []
+    for y in places.points:
+        alone = values.Places(y[None], np.ones(1), places.widths)
+        means.append(values.OfFunction(values_at, alone).draw(PILOT, rng).vectors.mean(axis=0))
+    weights = min_norm_weights(np.array(means))
     used = weights > 0
     if not (used.any() and np.isfinite(weights).all()):
         return places
-    return Places(places.points[used], weights[used] / weights[used].sum(), places.widths)
+    return values.Places(places.points[used], weights[used] / weights[used].sum(), places.widths)
 
 
-def pilot_length(source: OfFunction, x: Vector, how: Statistics) -> float:
+def pilot_length(source: values.OfFunction, x: Vector, how: Statistics) -> float:
     """Return about how short the mean of a few samples is, and how much they vary."""
     seen = source.draw(PILOT, how.stream("promise")).vectors
     mean = seen.mean(axis=0)
-    short = np.linalg.norm(left_by_normals(mean, mean, how.box, x))
+    short = np.linalg.norm(values.left_by_normals(mean, mean, how.box, x))
     found = float(short + np.linalg.norm(seen.std(axis=0)))
     return found if math.isfinite(found) else math.inf
 
 
+def least_cost(variables: int) -> int:
+    """Return how many values the cheapest claim takes: fewer are not begun with."""
+    return QUANTISATION + (PILOT + values.FEWEST) * 2 * variables
+
+
 def state_values(
-    oracle: CountedOracle, x: Vector, places: Places, how: Statistics
-) -> ValuesCertificate | None:
+    oracle: CountedOracle, x: Vector, places: values.Places, how: Statistics
+) -> values.ValuesCertificate | None:
     """Draw what `eps` needs, or what the budget allows, and state what is seen; or None.
 
     Points and weights must have been fixed before.
     """
-    seen = look(OfFunction(how.asked(oracle), places), oracle, x, how)
+    seen = look(values.OfFunction(how.asked(oracle), places), oracle, x, how)
     if seen is None:
         return None
     slopes = "observed" if how.request.lipschitz is None else "given"
-    return ValuesCertificate(**claimed(x, places, how, seen, slopes))
+    return values.ValuesCertificate(**claimed(x, places, how, seen, slopes))
 
 
 @dataclass(frozen=True)
@@ -186,7 +176,7 @@ class Seen:
     grain: float
 
 
-def look(source: OfFunction, oracle: CountedOracle, x: Vector, how: Statistics) -> Seen | None:
+def look(source: values.OfFunction, f: CountedOracle, x: Vector, how: Statistics) -> Seen | None:
     """Draw samples, as many as `eps` needs or the budget of the oracle allows; None where too few.
 
     A run that tries several times and stops when it likes what it sees divides the probability of
@@ -194,8 +184,8 @@ def look(source: OfFunction, oracle: CountedOracle, x: Vector, how: Statistics) 
     """
     rng, cost = how.stream("differences"), source.places.cost
     request, box = how.request, how.box
-    spare = int(min(oracle.limit - oracle.calls, 2**53)) - QUANTISATION
-    if spare < (PILOT + FEWEST) * cost or cost == 0:
+    spare = int(min(f.limit - f.calls, 2**53)) - QUANTISATION
+    if spare < (PILOT + values.FEWEST) * cost or cost == 0:
         return None
     pilot = source.draw(PILOT, rng)
     miss = (1.0 - how.confidence) * 6.0 / (math.pi * how.attempt) ** 2
@@ -207,13 +197,15 @@ def look(source: OfFunction, oracle: CountedOracle, x: Vector, how: Statistics) 
     if not np.isfinite(draws.vectors).all():
         return None
     slopes = _slopes(np.maximum(pilot.steepest, draws.steepest), request.lipschitz, box)
-    bound = upper_bound(draws.vectors, slopes, box, x, miss, spare=SPARE)
-    rounding = rounding_of(source.places.widths, 2.0 * draws.largest_value, grain)
+    bound = values.upper_bound(draws.vectors, slopes, box, x, miss, spare=SPARE)
+    rounding = values.rounding_of(source.places.widths, 2.0 * draws.largest_value, grain)
     eps = up(ROOM * bound + rounding, 8e-9)
     return Seen(eps, slopes, samples, draws.vectors.mean(axis=0), grain)
 
 
-def claimed(x: Vector, places: Places, how: Statistics, seen: Seen, slopes: str) -> dict[str, Any]:
+def claimed(
+    x: Vector, places: values.Places, how: Statistics, seen: Seen, slopes: str
+) -> dict[str, Any]:
     """Return the fields that all claims from values share."""
     box, meta = how.box, {**how.meta, "slopes": slopes}
     return {
@@ -249,7 +241,7 @@ CENTRE_PAIRS = 6
 
 def multiples_around(
     hint: KKTCertificate, box: Box, delta: float, most: float, blur: float
-) -> Multiples:
+) -> values.Multiples:
     """Return boxes around the points of a hint, with its weights; the hint is not believed."""
     used = np.flatnonzero(hint.constraint_weights)
     both = np.concatenate([hint.points[hint.weights > 0], hint.constraint_points[used]])
@@ -259,16 +251,16 @@ def multiples_around(
     weights = np.bincount(owner[: convex.size], convex, minlength=len(points))
     # All of them are kept, so all have a weight here.
     placed = places_around(hint.x, points, np.ones(len(points)), delta, box, most, blur)
-    return Multiples(
+    return values.Multiples(
         placed.points, weights / math.fsum(weights.tolist()), placed.widths,
         hint.constraint_weights[used], hint.constraint_index[used], owner[convex.size :],
     )  # fmt: skip
 
 
 def state_values_kkt(
-    oracle: CountedOracle, system: System, hint: KKTCertificate, multiples: Multiples,
+    oracle: CountedOracle, system: System, hint: KKTCertificate, multiples: values.Multiples,
     how: Statistics,
-) -> ValuesKKTCertificate | None:  # fmt: skip
+) -> values.ValuesKKTCertificate | None:  # fmt: skip
     """Draw what `eps` needs, or what the budget allows, and state what is seen; or None.
 
     All but the samples must have been fixed before; of the hint only its witnesses are used, whose
@@ -278,13 +270,13 @@ def state_values_kkt(
     witnesses, index = _witnesses(hint, system, multiples)
     if witnesses is None:
         return None
-    source = OfMultiples(how.asked(oracle), multiples, system)
+    source = values.OfMultiples(how.asked(oracle), multiples, system)
     seen = look(source, oracle, x, how)
     if seen is None:
         return None
     rng = how.stream("centre")
-    q = measured_qualification(source, how.box, x, delta, seen.mean, rng, pairs=CENTRE_PAIRS)
-    return ValuesKKTCertificate(
+    q = values.measured_qualification(source, how.box, x, delta, seen.mean, rng, pairs=CENTRE_PAIRS)
+    return values.ValuesKKTCertificate(
         **{**claimed(x, multiples, how, seen, "observed"), "delta": delta},
         constraint_weights=multiples.constraint_weights,
         constraint_index=multiples.constraint_index,
@@ -298,19 +290,19 @@ def state_values_kkt(
 
 
 def _witnesses(
-    hint: KKTCertificate, system: System, multiples: Multiples
-) -> tuple[Vector | None, Rows]:
+    hint: KKTCertificate, system: System, multiples: values.Multiples
+) -> tuple[Vector | None, values.Rows]:
     """Return stored points that reach the limits of constraints with a multiplier; None if none."""
     here = system.values(hint.x).copy()
     rows: list[tuple[Vector, int]] = []
     multipliers = multiples.multipliers(system.size)
     for i in np.flatnonzero(multipliers).tolist():
-        if reached(system, i, multipliers[i], here, []):
+        if values.reached(system, i, multipliers[i], here, []):
             continue
         several = [*hint.constraint_points[hint.constraint_index == i], *hint.points]
-        if not reached(system, i, multipliers[i], here, several):
+        if not values.reached(system, i, multipliers[i], here, several):
             return None, np.zeros(0, dtype=np.int64)
-        kept = [z for z in several if reached(system, i, multipliers[i], here, [z])][:1]
+        kept = [z for z in several if values.reached(system, i, multipliers[i], here, [z])][:1]
         rows += [(z, i) for z in kept or several]
     points = np.array([z for z, _ in rows]).reshape(-1, hint.x.size)
     return points, np.array([i for _, i in rows], dtype=np.int64)

@@ -198,8 +198,7 @@ class _Eigenvalue(Oracle):
             raise KinkError(f"the {self.name} has no gradient at a defective eigenvalue", y)
         turn = np.conj(values[j]) / abs(values[j]) if self.modulus and values[j] else 1.0
         table = np.outer(left[:, j].conj() @ M.left, M.right @ right[:, j]) * (turn / slope)
-        answer: Vector = table.real[M.free]
-        return answer
+        return table.real[M.free]
 
 
 def abscissa(matrix_of: AffineMatrix, floor: float = -math.inf) -> Oracle:
@@ -257,8 +256,7 @@ class HInfNorm(Oracle):
         u, _, vh = np.linalg.svd(loop.C @ resolvent @ loop.B + loop.D)
         left = u[:, 0].conj() @ (p.D12 + loop.C @ resolvent @ p.B)
         right = (p.C @ resolvent @ loop.B + p.D21) @ vh[0].conj()
-        answer: Vector = np.real(np.outer(left, right))[self.loop.free]
-        return answer
+        return np.real(np.outer(left, right))[self.loop.free]
 
 
 def hinfnorm(plant: Plant, structure: ArrayLike | None = None) -> HInfNorm:

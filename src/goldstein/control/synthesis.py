@@ -21,12 +21,12 @@ from scipy import linalg
 
 from goldstein.api import certify, minimize
 from goldstein.api.certify import uninterrupted
-from goldstein.certificates import GoldsteinCertificate
+from goldstein.certificates import GoldsteinCertificate, KKTCertificate
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.control.oracles import HInfNorm, Plant, System, abscissa, peak_gain
 from goldstein.errors import GoldsteinError, InputError, OracleError
 from goldstein.numerics.streams import seed_from, stream
-from goldstein.result import Result
+from goldstein.result import Result, Status
 
 #: Bits that a matrix of a proof keeps: enough for the inequality, and few for the pivots.
 BITS = 40
@@ -89,8 +89,7 @@ def _is_about(claim: Stability | NormBound, plant: Plant) -> bool:
 
 def exact(M: Any) -> Exact:
     """Return a matrix of floats in rationals."""
-    rational: Exact = np.vectorize(Fraction, otypes=[object])(np.asarray(M, dtype=float))
-    return rational
+    return np.vectorize(Fraction, otypes=[object])(np.asarray(M, dtype=float))
 
 
 def exact_loop(plant: Plant, K: Matrix) -> tuple[Exact, Exact, Exact, Exact]:
@@ -188,6 +187,9 @@ ROOM = 1.0 + 1e-6
 #: Most calls of the stabilising phase, per start; and an abscissa that is low enough for it.
 CALLS_TO_STABILISE, ENOUGH = 2_000, -0.1
 
+#: Where gains are at their limit, the balls are as many times larger.
+ROUGHER = 100.0
+
 
 @dataclass(frozen=True, eq=False)
 class Design:
@@ -203,9 +205,10 @@ class Design:
         Proof by a Lyapunov matrix, in rationals.
     bound : NormBound or None
         Proof by a bounded real matrix that the norm is below `bound.gamma` = norm (1 + 1e-6).
-    certificate : GoldsteinCertificate or None
+    certificate : GoldsteinCertificate, KKTCertificate or None
         How stationary the norm is at K, given that it and its gradient are computed rightly (the
-        label is "conditional").
+        label is "conditional"); a KKT certificate where gains are at the limit `largest`: among
+        those that are not larger.
     result : Result
         Of the best search.
     plant : Plant
@@ -219,7 +222,7 @@ class Design:
     norm: float
     stability: Stability | None
     bound: NormBound | None
-    certificate: GoldsteinCertificate | None
+    certificate: GoldsteinCertificate | KKTCertificate | None
     result: Result
     plant: Plant
     order: int
@@ -266,7 +269,8 @@ def synthesise(
     max_calls : int
         Per start.
     largest : float
-        A search ends where an entry of K is as large: some norms fall as long as the gain grows.
+        Entries of K are not larger: some norms fall as long as the gain grows. Where the best
+        search comes that far it is continued with these bounds, and the certificate is about them.
     x0 : array_like, optional
         A first start, in the free entries.
     rng : int, Generator or None
@@ -297,7 +301,12 @@ def synthesise(
             f"no stabilising feedback was found from {starts} starts; raise `starts` or `order`, "
             "or give x0. That none exists is not said."
         )
-    best = min(runs, key=lambda run: run.fun)
+    best, inside = min(runs, key=lambda run: run[0].fun)
+    if best.status is Status.STOPPED:
+        rougher = {**asked, "delta": ROUGHER * delta}
+        bounds = [(-largest, largest)] * norm.loop.dim
+        continued = searched(norm, inside, largest, rougher, bounds=bounds)
+        best = best if continued is None else continued[0]
     K, value = norm.gain(best.x), float(best.fun)
     claim = best.certificate
     # Float64 cannot sample a ball that is too small beside x, nor see steps below its rounding.
@@ -308,26 +317,30 @@ def synthesise(
                 claim = certify(norm, best.x, eps=eps, delta=factor * around, rng=seed)
     return Design(
         K, value, prove_stability(plant, K), prove_norm(plant, K, value * ROOM), claim, best, plant,
-        order, sorted(float(run.fun) for run in runs),
+        order, sorted(float(run.fun) for run, _ in runs),
     )  # fmt: skip
 
 
-def searched(norm: HInfNorm, start: Vector, largest: float, asked: dict[str, Any]) -> Result | None:
+def searched(
+    norm: HInfNorm, start: Vector, largest: float, asked: dict[str, Any], **limits: Any
+) -> tuple[Result, Vector] | None:
     """Search from a stable feedback; where unstable ones are nearer than delta, in smaller balls.
 
-    A norm that does not see the last stable eigenvalue falls right up to instability.
+    A norm that does not see the last stable eigenvalue falls right up to instability. Return also
+    the last feedback whose entries were not too large.
     """
     last = start
 
     def too_large(x: Vector) -> bool:
         nonlocal last
-        last = x.copy()
-        return bool(np.abs(x).max() > largest)
+        large = bool(np.abs(x).max() > largest)
+        last = last if large else x.copy()
+        return large
 
     for smaller in (1.0, 1e-2, 1e-4):
         with contextlib.suppress(OracleError):
             how = {**asked, "delta": smaller * asked["delta"]}
-            return uninterrupted(minimize(norm, last, callback=too_large, **how))
+            return uninterrupted(minimize(norm, last, callback=too_large, **how, **limits)), last
     return None
 
 

@@ -15,6 +15,7 @@ from goldstein.api.certify import search_from, uninterrupted
 from goldstein.certificates import GoldsteinCertificate, MinimumCertificate
 from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Vector
+from goldstein.checker.enclosed.point import work
 from goldstein.construction.cases import with_cases
 from goldstein.construction.minimum import prove_minimum
 from goldstein.errors import GoldsteinError, InputError, NotCertifiableError
@@ -219,7 +220,7 @@ def minimum_of(model: Any, fit: Fit, options: Options) -> MinimumCertificate | N
         return None
     try:
         program = model.program()
-        if program.work > options.minimum_work:
+        if work(program) > options.minimum_work:
             return None
         pivot = fit.x.tolist() if fit.near is None else fit.near.exact_pivot
         deadline = time.perf_counter() + GRACE
@@ -257,8 +258,7 @@ def near_or_note(
     eps, delta = options.eps, options.delta
     if goldstein.eps > eps:
         return None, f"not tried: eps = {goldstein.eps:.3g} was reached, asked for {eps:g}"
-    request = Request(eps, delta, options.seed)
-    found = attempt_near(model, goldstein, request, deadline=deadline)
+    found = attempt_near(model, goldstein, Request(eps, delta, options.seed), deadline=deadline)
     proof = found.certificate
     good = proof is not None and proof.eps <= eps and proof.delta <= delta
     return proof if good else None, found.note

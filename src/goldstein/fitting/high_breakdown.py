@@ -44,8 +44,7 @@ def smallest(residuals: Vector, weights: Vector, share: float) -> NDArray[np.int
     """Return the rows of the smallest residuals that together have a share of the weight."""
     order = np.argsort(np.abs(residuals), kind="stable")
     reached = np.cumsum(weights[order])
-    enough = int(np.searchsorted(reached, share * reached[-1] * (1.0 - 1e-12)))
-    return order[: enough + 1]
+    return order[: int(np.searchsorted(reached, share * reached[-1] * (1.0 - 1e-12))) + 1]
 
 
 def concentrated(
@@ -103,16 +102,21 @@ HUBER = RobustLoss(
 )
 
 
-def s_scale(residuals: Vector, weights: Vector, start: float | None = None) -> float:
-    """Return the s for which the mean of Tukey's loss of residuals / s is half of its bound."""
+def s_scale(residuals: Vector, weights: Vector, p: int, start: float | None = None) -> float:
+    """Return the s for which Tukey's loss of residuals / s, summed over n - p, is half its bound.
+
+    n rows that p coefficients were fitted to have residuals that are too small: without the p few
+    rows look met, and the others wrong. Of weights, n is the number of equal ones that say as much.
+    """
     shares, size = weights / weights.sum(), np.abs(residuals)
+    each = float(shares @ shares)  # 1 / n
+    bound = max(1.0 - p * each, each) * HALF * HALF / 12.0
     order = np.argsort(size, kind="stable")
-    middle = size[order][np.searchsorted(np.cumsum(shares[order]), 0.5)]
-    s = float(start or middle / 0.6745)
+    s = float(start or size[order][np.searchsorted(np.cumsum(shares[order]), 0.5)] / 0.6745)
     for _ in range(STEPS):
         if s <= 0.0:
             break
-        ratio = float(shares @ TUKEY.value(residuals / s, HALF)) / (HALF * HALF / 12.0)
+        ratio = float(shares @ TUKEY.value(residuals / s, HALF)) / bound
         s *= ratio**0.5
         if abs(ratio - 1.0) < 1e-12:
             break
@@ -151,16 +155,17 @@ def reweighted(
 def s_estimate(A: Matrix, y: Vector, weights: Vector, starts: list[Vector]) -> tuple[Vector, float]:
     """Return coefficients whose residuals have a small robust scale, and that scale."""
     best: tuple[Vector, float] | None = None
+    p = A.shape[1]
     for theta in starts:
-        s = s_scale(y - A @ theta, weights)
+        s = s_scale(y - A @ theta, weights, p)
         for _ in range(STEPS):
             if s <= 0.0:
                 break
             pull = weights * _inside((y - A @ theta) / s, HALF) ** 2
-            if np.count_nonzero(pull) < A.shape[1]:
+            if np.count_nonzero(pull) < p:
                 break
             trial = weighted_least_squares(A, y, pull)
-            below = s_scale(y - A @ trial, weights, s)
+            below = s_scale(y - A @ trial, weights, p, s)
             if below >= s * (1.0 - 1e-10):
                 break
             theta, s = trial, below
@@ -295,8 +300,7 @@ def quantile_coefficients(
     c = _refined(blocks[:, inside].T.toarray(), reward[inside], start)
     first_paid = len(found.x) - paid.size
     c[paid[inside[first_paid:]]] = 0.0
-    order = found.x[n * count : first_paid]
-    return c.reshape(count, p), float(order.max(initial=0.0))
+    return c.reshape(count, p), float(found.x[n * count : first_paid].max(initial=0.0))
 
 
 def _refined(rows: Matrix, targets: Vector, start: Vector) -> Vector:

@@ -202,8 +202,7 @@ def settle_on_kinks(
     The concave kinks are replaced by their tangents at v, which majorises F; so every round lowers
     F. It ends when the rows that changed side no longer matter.
     """
-    typical = float(np.median(problem.row_norms)) or 1.0
-    radius = REACH * width / typical
+    radius = REACH * width / (float(np.median(problem.row_norms)) or 1.0)
     value = problem.value(v, u)
     best = (np.inf, v, np.zeros(0, dtype=np.intp), np.zeros(0))
     rounds = 0
@@ -262,8 +261,7 @@ def _majorised_minimum(problem: MarginProblem, v: Vector, u: Vector, radius: flo
     pull = _frozen_pull(problem, margin, near)
     slope = problem.slope - problem.transposed_product(pull)
     # A weak proximal term keeps the unpenalised intercept from running away.
-    weak = 1e-9 * max(float(problem.ridge.max()), 1e-9)
-    hold = np.where(problem.ridge > 0, 0.0, weak)
+    hold = np.where(problem.ridge > 0, 0.0, 1e-9 * max(float(problem.ridge.max()), 1e-9))
     level = problem.shift + problem.rho
     M, q = problem.Z[near], problem.weights[near] / problem.rho
     answer, forces = solve_hinge_qp(problem.ridge + hold, slope - hold * v, M, q, level, v)

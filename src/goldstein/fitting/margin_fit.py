@@ -1,28 +1,34 @@
-"""Fit one two-class machine: search, certificate, and a guaranteed search if that fails."""
+"""Fit one two-class machine: search, certificate, and a guaranteed search if that fails.
+
+Fewer rows than variables: the same problem in the span of the rows. A minimiser's penalised part is
+a combination of the rows. Let the columns of Q be an orthonormal basis of their span, so that
+Z' = Q R on the penalised variables. In the coordinates s of w = Q s the rows are those of R', and
+lengths, margins and the objective stay what they are: the search runs in as many variables as there
+are rows. Nothing of that is trusted; certificates are about Z.
+"""
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import linalg
 
 from goldstein.api import certify
 from goldstein.api.certify import search_from
-from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.near import NearCertificate
-from goldstein.certificates.verifying import as_proved
+from goldstein.certificates import GoldsteinCertificate, near, verifying
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.construction.goldstein_claim import Construction
 from goldstein.errors import KinkError, NotCertifiableError, OutOfBudget
 from goldstein.fitting.fit import NOT_ASKED, Fit, Options, generator_of, near_or_note, noted
 from goldstein.fitting.margin_finish import DENSE_LIMIT, dense, dispensable, distinct_rows
 from goldstein.fitting.margin_newton import MOST_ON_KINKS, LocalMinimum, minimise_margin
-from goldstein.fitting.margin_rowspace import least_norm, row_space
 from goldstein.models.margin_svm import MarginProblem, MarginSVM
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.exact import point_on
@@ -56,7 +62,7 @@ def staircase(problem: MarginProblem, found: LocalMinimum, delta: float) -> tupl
         # all rounding error and would not survive a check that displaces the point.
         little = _LITTLE * reach / (max(1.0, problem.ridge.max()) * np.sqrt(problem.dim))
         return np.full((1, problem.dim), little), np.ones(1)
-    rows, group = _written_out(problem, found)
+    rows, group = distinct_rows(dense(problem.Z[found.active]))
     shares = np.zeros(len(rows))
     shares[group] = found.shares
     order = np.argsort(-shares)
@@ -71,12 +77,6 @@ def staircase(problem: MarginProblem, found: LocalMinimum, delta: float) -> tupl
     if longest > 0.0:  # opposite rows may leave no move; the proof will refuse to stay on a kink
         moves *= reach / longest
     return moves, weights[used]
-
-
-def _written_out(problem: MarginProblem, found: LocalMinimum) -> tuple[Matrix, NDArray[np.intp]]:
-    """Return the distinct active rows, dense, and the place of each active row among them."""
-    rows, group = distinct_rows(problem.Z[found.active])
-    return dense(rows), group
 
 
 def free_radius(problem: MarginProblem, found: LocalMinimum) -> float:
@@ -158,15 +158,13 @@ def goldstein_by_scaling(
     length = float(np.linalg.norm(v))
     if length == 0.0:
         return None
-    reach = SCALING_REACH * delta / length
-    steps = reach * (np.arange(1, 2 * count, 2) / count - 1.0)
-    points = v + steps[:, None] * v
-    return _claim(model, v, delta, points, seed, "margin-newton, scaled")
+    steps = SCALING_REACH * delta / length * (np.arange(1, 2 * count, 2) / count - 1.0)
+    return _claim(model, v, delta, v + steps[:, None] * v, seed, "margin-newton, scaled")
 
 
 def near_at(
     model: MarginSVM, found: LocalMinimum, eps: float, delta: float, budget: Budget | None = None
-) -> NearCertificate | None:
+) -> near.NearCertificate | None:
     """Return a near certificate at the minimiser; its pivot puts the active rows on their kinks.
 
     Raises
@@ -179,13 +177,13 @@ def near_at(
     if found.active.size == 0 and float(np.linalg.norm(problem.gradient(found.v))) > HOPELESS * eps:
         return None  # a gradient this long is no matter of rounding
     level = Fraction(problem.shift) + Fraction(problem.rho)
-    rows = _written_out(problem, found)[0]
+    rows, _ = distinct_rows(dense(problem.Z[found.active]))
     pivot = point_on(rows, [level] * len(rows), found.v, delta, pause=budget.require)
     if pivot is None:
         return None
     stairs = staircase(problem, found, delta)
     try:
-        return NearCertificate.prove(model, found.v, pivot, *stairs, pause=budget.spend)
+        return near.NearCertificate.prove(model, found.v, pivot, *stairs, pause=budget.spend)
     except NotCertifiableError:
         return None
 
@@ -256,7 +254,7 @@ def fit_margin(model: MarginSVM, options: Options) -> Fit:
 
 def _near(
     model: MarginSVM, places: list[LocalMinimum], options: Options, budget: Budget
-) -> tuple[NearCertificate | None, str]:
+) -> tuple[near.NearCertificate | None, str]:
     """Return the first near certificate that is good enough, or None, and a note on its end."""
     try:
         for place in (p for p in places if p.active.size <= MOST_ON_KINKS):
@@ -270,7 +268,7 @@ def _near(
 
 def _searched(
     model: MarginSVM, goldstein: GoldsteinCertificate, options: Options, deadline: float
-) -> tuple[NearCertificate | None, str]:
+) -> tuple[near.NearCertificate | None, str]:
     """Search for a pivot where that is affordable: few enough kinks are within reach."""
     problem = model.problem
     if problem.rows * problem.dim > LARGE:
@@ -301,7 +299,7 @@ def _goldstein(
     for make in tries:
         certificate = make()
         if certificate is not None:
-            proved: GoldsteinCertificate | None = as_proved(certificate, model)
+            proved: GoldsteinCertificate | None = verifying.as_proved(certificate, model)
             if proved is not None and proved.eps <= options.eps:
                 return proved
     return None
@@ -336,8 +334,7 @@ def _best_start(problem: MarginProblem, options: Options) -> LocalMinimum:
         if k:
             # A path on few rows ends elsewhere; with luck these rows are clean.
             size = min(problem.rows, max(2 * problem.dim, problem.rows // 4, 2))
-            few = problem.take(np.sort(rng.choice(problem.rows, size, replace=False)))
-            begin = minimum(few).v
+            begin = minimum(problem.take(np.sort(rng.choice(problem.rows, size, replace=False)))).v
         return minimum(problem, start=begin)
 
     def kept_search(k: int) -> LocalMinimum:
@@ -346,3 +343,106 @@ def _best_start(problem: MarginProblem, options: Options) -> LocalMinimum:
         )
 
     return search_from(range(options.n_init), kept_search, lambda found: problem.value(found.v))
+
+
+#: The span is used where there are this many times more variables than rows.
+WIDE = 2
+
+#: Variables that are reduced at a time, at least.
+BLOCK_COLUMNS = 1024
+
+#: Rows whose triangular factor falls off by more than this are left alone.
+CONDITION = 1e-7
+
+
+@dataclass(frozen=True)
+class RowSpace:
+    """A problem in the span of its rows.
+
+    Attributes
+    ----------
+    problem : MarginProblem
+        The same objective in the coordinates s, and in the variables without penalty after them.
+    """
+
+    problem: MarginProblem
+    whole: MarginProblem
+    triangle: Matrix
+
+    @property
+    def _penalised(self) -> NDArray[np.bool_]:
+        return self.whole.ridge > 0
+
+    def lift(self, s: Vector) -> Vector:
+        """Return the point of the whole space that has coordinates s."""
+        count = len(self.triangle)
+        # Q = Z' R^-1 need not be formed.
+        shares = linalg.solve_triangular(self.triangle, s[:count], check_finite=False)
+        v = self.whole.transposed_product(shares)
+        v[~self._penalised] = s[count:]
+        return v
+
+    def coordinates(self, v: Vector) -> Vector:
+        """Return the coordinates of the projection of a point onto the span."""
+        penalised = self._penalised
+        products = self.whole.product(np.where(penalised, v, 0.0))
+        s = linalg.solve_triangular(self.triangle, products, trans="T", check_finite=False)
+        return np.concatenate([s, v[~penalised]])
+
+
+def row_space(problem: MarginProblem) -> RowSpace | None:
+    """Return the problem in the span of its rows, or None where that is no gain.
+
+    Examples
+    --------
+    >>> Z = np.array([[3.0, 4.0, 0.0, 0.0]])
+    >>> P = MarginProblem.from_rows(Z, np.ones(1), np.ones(4), rho=1.0)
+    >>> small = row_space(P)
+    >>> abs(small.problem.Z), small.lift(small.coordinates(np.array([3.0, 4.0, 7.0, 0.0])))
+    (array([[5.]]), array([3., 4., 0., 0.]))
+    """
+    Z, ridge = problem.Z, problem.ridge
+    penalised = ridge > 0
+    if not isinstance(Z, np.ndarray) or WIDE * problem.rows > penalised.sum():
+        return None
+    level = float(ridge.max())
+    if problem.slope.any() or not (ridge[penalised] == level).all():
+        return None
+    triangle = _triangle(Z, np.flatnonzero(penalised))
+    size = np.abs(np.diag(triangle))
+    if not size.min() > CONDITION * size.max():
+        return None
+    reduced = MarginProblem(
+        np.column_stack([triangle.T, Z[:, ~penalised]]), problem.weights,
+        np.concatenate([np.full(len(triangle), level), ridge[~penalised]]), problem.rho,
+        problem.shift, problem.row_norms, np.zeros(problem.rows + int((~penalised).sum())),
+        problem.constant,
+    )  # fmt: skip
+    return RowSpace(reduced, problem, triangle)
+
+
+def _triangle(Z: Matrix, columns: NDArray[np.intp]) -> Matrix:
+    """Return R of Z' = Q R for some columns of Z, block by block: at once it would copy them."""
+    triangle = np.zeros((0, len(Z)))
+    step = max(BLOCK_COLUMNS, 2 * len(Z))
+    for start in range(0, columns.size, step):
+        block = Z[:, columns[start : start + step]].T
+        triangle = np.asarray(np.linalg.qr(np.concatenate([triangle, block]), mode="r"))
+    return triangle
+
+
+def least_norm(rows: Matrix, levels: Matrix) -> Matrix:
+    """Return X of least norm with rows @ X = levels, as nearly as the rows allow.
+
+    Examples
+    --------
+    >>> least_norm(np.array([[1.0, 1.0]]), np.array([4.0]))
+    array([2., 2.])
+    """
+    with suppress(linalg.LinAlgError):
+        factor = linalg.cho_factor(rows @ rows.T, lower=True, check_finite=False)
+        size = np.abs(np.diag(factor[0]))
+        if not size.min() <= CONDITION * size.max():
+            shares = linalg.cho_solve(factor, levels, check_finite=False)
+            return np.asarray((shares.T @ rows).T)
+    return np.asarray(np.linalg.pinv(rows) @ levels)

@@ -87,8 +87,7 @@ def curvature_product(
     problem: MarginProblem, rows: NDArray[np.intp], c: Vector
 ) -> Callable[[Vector], Vector]:
     """Return the product with the penalty's curvature plus sum_i c_i z_i z_i' over some rows."""
-    floor = _FLOOR * max(float(problem.ridge.max()), 1e-8)
-    diagonal = np.maximum(problem.ridge, floor)
+    diagonal = np.maximum(problem.ridge, _FLOOR * max(float(problem.ridge.max()), 1e-8))
     if rows.size <= FEW * problem.rows:
         Z = problem.Z[rows]
         across = Z.T
@@ -299,8 +298,7 @@ def _newton_direction(problem: MarginProblem, u: Vector, gradient: Vector, s: Sm
         c = c[::every] * every
         rows = rows[::every]
     # The intercept is not penalised: without rows in reach its curvature would be 0.
-    floor = 1e-8 * max(float(problem.ridge.max()), 1e-8)
-    diagonal = np.maximum(problem.ridge, floor)
+    diagonal = np.maximum(problem.ridge, 1e-8 * max(float(problem.ridge.max()), 1e-8))
     up = c > 0
     convex = _curvature_matrix(problem.Z[rows[up]], c[up], diagonal)
     concave = None

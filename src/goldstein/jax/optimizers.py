@@ -189,8 +189,7 @@ def _sphere_shadow(key: jax.Array, like: Any) -> Any:
     leaves, structure = jax.tree.flatten(like)
     keys = jax.random.split(key, len(leaves) + 1)
     drawn = [jax.random.normal(k, leaf.shape, leaf.dtype) for k, leaf in zip(keys[1:], leaves)]
-    last = jax.random.normal(keys[0])
-    length = jnp.sqrt(last**2 + sum(jnp.sum(jnp.square(v)) for v in drawn))
+    length = jnp.sqrt(jax.random.normal(keys[0]) ** 2 + sum(jnp.sum(jnp.square(v)) for v in drawn))
     return scale(1.0 / length, jax.tree.unflatten(structure, drawn))
 
 
@@ -276,8 +275,7 @@ def adam_o2nc(
         longest = rate_of(learning_rate, state.step)
         updates, owed = _half_way(state, _draw(state), (state.direction, direction), longest, -1.0)
         # The decay acts on the iterate, which is the query point and what is owed.
-        shrinking = -longest * weight_decay
-        updates = combine(1.0, updates, shrinking, state.center(params))
+        updates = combine(1.0, updates, -longest * weight_decay, state.center(params))
         updates = jax.tree.map(lambda u, p: u.astype(p.dtype), updates, params)
         return updates, AdamO2NCState(state.step + 1, average, square, direction, owed, state.key)
 

@@ -244,8 +244,7 @@ class _Reader:
             whole = list(given)
             for k, some in zip(at, numbers):
                 whole[k] = some
-            call = _IN_NUMPY.get(primitive.name, primitive.bind)
-            found = call(*whole, **params)
+            found = _IN_NUMPY.get(primitive.name, primitive.bind)(*whole, **params)
             found = list(found) if primitive.multiple_results else [found]
             if any((np.asarray(part) < 0).any() for part in found):
                 raise ValueError("an index out of bounds")
@@ -254,8 +253,7 @@ class _Reader:
         if primitive.name == "select_n":  # what is not chosen may be anything
             given[1:] = [a if isinstance(a, Expression) else np.where(given[0] == k, a, 0.0)
                          for k, a in enumerate(given[1:])]  # fmt: skip
-        moved: list[Any] = operators.moved([given[k] for k in at], arrange)
-        return moved
+        return operators.moved([given[k] for k in at], arrange)
 
     # --- control flow ---------------------------------------------------------------------------
 

@@ -22,8 +22,14 @@ from goldstein.calculus import (
     sum,
     sum_squares,
 )
-from goldstein.calculus.blocked_rows import BlockedRows
-from goldstein.calculus.constants import SetOnce, hand_over, hand_over_sparse, own, own_sparse
+from goldstein.calculus.constants import (
+    BlockedRows,
+    SetOnce,
+    hand_over,
+    hand_over_sparse,
+    own,
+    own_sparse,
+)
 from goldstein.calculus.expression import Expression
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
@@ -116,8 +122,7 @@ class Squared(Loss):
         return float(0.5 * (gap.ravel() @ self._spread(gap).ravel()))
 
     def slope(self, out: Vector) -> Vector:
-        answer: Vector = self._spread(out - self.target)
-        return answer
+        return self._spread(out - self.target)
 
     def expression(self, out: Expression) -> Expression:
         gap = out - self.target
@@ -146,8 +151,7 @@ class Robust(Loss):
     def slope(self, out: Vector) -> Vector:
         u, t = out - self.target, self._threshold
         slopes = np.clip(u, -t, t) if self._atom is huber else t * (u / np.hypot(t, u))
-        answer: Vector = self._spread(slopes)
-        return answer
+        return self._spread(slopes)
 
     def expression(self, out: Expression) -> Expression:
         return sum(self._spread(self._atom(out - self.target, self._threshold)))

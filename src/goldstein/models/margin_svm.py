@@ -23,22 +23,13 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from goldstein.calculus import Variable, ramp, row_max, sum
-from goldstein.calculus.blocked_rows import BlockedRows
-from goldstein.calculus.constants import hand_over, hand_over_sparse
+from goldstein.calculus.constants import BlockedRows, hand_over, hand_over_sparse
 from goldstein.calculus.expression import Expression
 from goldstein.calculus.operators import linear, matrix_norm, row_norms, size_upper
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rounding import distance_upper
 from goldstein.errors import InputError
-from goldstein.models.losses import (
-    Model,
-    data_matrix,
-    exact_positive,
-    nonnegative,
-    ridge_term,
-    sample_weights,
-    with_constant_feature,
-)
+from goldstein.models import losses
 from goldstein.numerics.exact import exact_float
 from goldstein.numerics.spectral import spectral_norm_upper
 
@@ -60,8 +51,7 @@ class Smoothing:
 
 def typical_start(rng: np.random.Generator, size: int, rho: float, lengths: Vector) -> Vector:
     """Draw a start at which the margins of rows of these lengths are of the size of the ramp."""
-    start: Vector = rng.standard_normal(size) * (rho / (float(lengths.mean()) or 1.0))
-    return start
+    return rng.standard_normal(size) * (rho / (float(lengths.mean()) or 1.0))
 
 
 def gradient_bound(lam: float, value: float, delta: float, pull: float) -> float:
@@ -284,14 +274,14 @@ def smooth_parts(
     u: Vector, p: Vector, rho: float, shift: float, s: Smoothing
 ) -> tuple[float, Vector]:
     """Return the sum of the losses, rounded off, of rows with products u, and their derivatives."""
-    losses, slopes = _bend(shift + rho + s.width - u, s.width)
+    lost, slopes = _bend(shift + rho + s.width - u, s.width)
     if np.isfinite(s.give):
         flat, level = _bend(shift - s.give + s.width - u, s.width)
-        losses -= flat
+        lost -= flat
         slopes -= level
     slopes *= p
     slopes *= -1.0 / rho
-    return float(p @ losses) / rho, slopes
+    return float(p @ lost) / rho, slopes
 
 
 def _bend(r: Vector, width: float) -> tuple[Vector, Vector]:
@@ -306,7 +296,7 @@ def _bend(r: Vector, width: float) -> tuple[Vector, Vector]:
     return above, slope
 
 
-class MarginSVM(Model):
+class MarginSVM(losses.Model):
     """lam/2 |w|^2 + sum_i p_i min(1, max(0, 1 - (z_i.w - shift)/rho)); rows z_i carry their labels.
 
     It is an Expression with `start(rng)` and `solver_lipschitz(x, delta)`.
@@ -357,27 +347,26 @@ class MarginSVM(Model):
         intercept: bool = False,
         total: Fraction | None = None,
     ) -> None:
-        self.Z = data_matrix(Z, "Z")
-        self.rho, self.lam = exact_positive("rho", rho), nonnegative("lam", lam)
+        self.Z = losses.data_matrix(Z, "Z")
+        self.rho, self.lam = losses.exact_positive("rho", rho), losses.nonnegative("lam", lam)
         shift = exact_float(shift, "shift")
         n, d = self.Z.shape
-        p = np.ones(n) if weights is None else sample_weights(weights, n)
+        p = np.ones(n) if weights is None else losses.sample_weights(weights, n)
         if intercept and d < 2:
             raise InputError("with an intercept Z needs a feature and the intercept's column.")
         penalised = d - 1 if intercept else d
         ridge = np.full(d, self.lam)
         ridge[penalised:] = 0.0
         shares = p if total is None else p / float(total)
-        self.problem = MarginProblem.from_rows(
-            self.Z, shares, ridge, rho=self.rho, shift=shift
-        ).frozen()
+        problem = MarginProblem.from_rows(self.Z, shares, ridge, rho=self.rho, shift=shift)
+        self.problem = problem.frozen()
         w = Variable(d)
         margins = linear(self.Z, w)
         loss = ramp(margins - shift if shift else margins, rho=self.rho)
-        losses = sum(loss if weights is None else loss * p)
-        tree = losses if total is None else losses / total
+        whole = sum(loss if weights is None else loss * p)
+        tree = whole if total is None else whole / total
         if lam:
-            tree = ridge_term(lam, w[:penalised] if intercept else w) + tree
+            tree = losses.ridge_term(lam, w[:penalised] if intercept else w) + tree
         super().__init__(tree)
         self._margins: tuple[bytes, Vector] = (b"", np.zeros(n))
         self._visited: tuple[Vector, Vector] | None = None
@@ -449,7 +438,7 @@ def margin_svm(Z: Any, rho: float = 1.0, lam: float | Fraction = 1.0, **more: An
     return MarginSVM(Z, rho, lam, **more)
 
 
-class MulticlassMargin(Model):
+class MulticlassMargin(losses.Model):
     """lam/2 |W|^2 + sum_i p_i phi_rho(u_i - shift), u_i = s_{y_i} - max of the other scores.
 
     The scores are s = W (x_i, 1), phi_rho(u) = min(1, max(0, 1 - u/rho)). Since
@@ -503,10 +492,10 @@ class MulticlassMargin(Model):
         intercept: bool = True,
         total: Fraction | None = None,
     ) -> None:
-        data = data_matrix(X, "X")
+        data = losses.data_matrix(X, "X")
         n = data.shape[0]
         if intercept:
-            data = with_constant_feature(data)
+            data = losses.with_constant_feature(data)
         self.X, self.classes, self.intercept = data, int(classes), intercept
         self.labels = hand_over(np.array(labels))
         whole = self.labels.shape == (n,) and np.issubdtype(self.labels.dtype, np.integer)
@@ -514,9 +503,9 @@ class MulticlassMargin(Model):
             raise InputError(
                 f"labels must be {n} integers from 0 to {classes - 1}, one per row of X."
             )
-        self.rho, self.lam = exact_positive("rho", rho), nonnegative("lam", lam)
+        self.rho, self.lam = losses.exact_positive("rho", rho), losses.nonnegative("lam", lam)
         self.shift = exact_float(shift, "shift")
-        p = np.ones(n) if weights is None else sample_weights(weights, n)
+        p = np.ones(n) if weights is None else losses.sample_weights(weights, n)
         self.weights = hand_over(p if total is None else p / float(total))
         self._others = np.ones((n, self.classes), dtype=bool)
         self._others[np.arange(n), self.labels] = False
@@ -534,10 +523,10 @@ class MulticlassMargin(Model):
         # Exact in rationals: neither rho + shift nor 1/rho is rounded, or the proof would be about
         # another function.
         gap = row_max(scores + self.rho * self._others) - row_max(scores)
-        losses = sum(gap / self.rho * weights)
-        tree = losses if total is None else losses / total
+        whole = sum(gap / self.rho * weights)
+        tree = whole if total is None else whole / total
         if lam:
-            tree = ridge_term(lam, W[:, :-1] if self.intercept else W) + tree
+            tree = losses.ridge_term(lam, W[:, :-1] if self.intercept else W) + tree
         return tree
 
     @property
@@ -567,15 +556,14 @@ class MulticlassMargin(Model):
         """Return u_i: the score of the own class minus the best of the others."""
         scores = self.scores(theta)
         rivals = np.where(self._others, scores, -np.inf)
-        answer: Vector = scores[np.arange(len(scores)), self.labels] - rivals.max(axis=1)
-        return answer
+        return scores[np.arange(len(scores)), self.labels] - rivals.max(axis=1)
 
     @np.errstate(over="ignore", invalid="ignore")
     def value(self, x: Vector) -> float:
         theta = self._point(x)
         u = self.margins(theta) - self.shift
-        losses = np.clip(1.0 - u / self.rho, 0.0, 1.0)
-        return float(0.5 * (self.ridge * theta) @ theta + self.weights @ losses)
+        lost = np.clip(1.0 - u / self.rho, 0.0, 1.0)
+        return float(0.5 * (self.ridge * theta) @ theta + self.weights @ lost)
 
     @np.errstate(over="ignore", invalid="ignore")
     def gradient(self, y: Vector) -> Vector:

@@ -18,15 +18,7 @@ from goldstein.calculus.operators import linear, row_norms
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.rationals import exact_floats
 from goldstein.errors import InputError
-from goldstein.models.losses import (
-    Loss,
-    Model,
-    data_matrix,
-    make_loss,
-    nonnegative,
-    ridge_term,
-    with_constant_feature,
-)
+from goldstein.models import losses
 from goldstein.numerics.exact import LongSum, exact_float
 from goldstein.numerics.spectral import spectral_norm_upper
 
@@ -131,8 +123,7 @@ class Architecture:
             parts.append(np.asarray(seen.active.T @ slope).ravel())
         if self.output_bias:
             parts.append(np.atleast_1d(slope.sum(axis=0)))
-        answer: Vector = np.concatenate(parts)
-        return answer
+        return np.concatenate(parts)
 
 
 @dataclass(frozen=True)
@@ -140,11 +131,11 @@ class Rows:
     """Rows with the constant feature, and their part of the loss."""
 
     X: Any
-    loss: Loss
+    loss: losses.Loss
     slack: Vector
 
     @classmethod
-    def make(cls, X: Any, loss: Loss) -> Rows:
+    def make(cls, X: Any, loss: losses.Loss) -> Rows:
         return cls(X, loss, rounding_slack(X))
 
     def blocks(self) -> Iterator[Rows]:
@@ -209,7 +200,7 @@ class Setting:
     """
 
     X: Any
-    loss: Loss
+    loss: losses.Loss
     width: int
     ridge: float
     total: Fraction | None
@@ -228,25 +219,27 @@ class Setting:
 
     def objective(self, out: Expression) -> Expression:
         """Return the losses of the outputs plus the ridge term."""
-        losses = self.loss.expression(out)
-        tree = losses if self.total is None else losses / self.total
+        whole = self.loss.expression(out)
+        tree = whole if self.total is None else whole / self.total
         if self.ridge:
-            tree = tree + ridge_term(self.ridge, out.variable)
+            tree = tree + losses.ridge_term(self.ridge, out.variable)
         return tree
 
     @classmethod
     def make(
-        cls, data: Any, loss: Loss, width: int, ridge: float, bias: bool, mean: bool
+        cls, data: Any, loss: losses.Loss, width: int, ridge: float, bias: bool, mean: bool
     ) -> Setting:
         if isinstance(width, bool) or not isinstance(width, int | np.integer) or width < 1:
             raise InputError(f"width must be a positive integer, got {width!r}.")
         if bias:
-            data = with_constant_feature(data)
+            data = losses.with_constant_feature(data)
         total = loss.total_weight if mean else None
-        return cls(data, loss, int(width), nonnegative("ridge", exact_float(ridge, "ridge")), total)
+        return cls(
+            data, loss, int(width), losses.nonnegative("ridge", exact_float(ridge, "ridge")), total
+        )
 
 
-class ReLUNetwork(Model):
+class ReLUNetwork(losses.Model):
     """loss(relu(X W^T) V + c) + ridge/2 |parameters|^2, evaluated in one pass."""
 
     adjustable = frozenset({"_last_pass"})
@@ -290,9 +283,8 @@ class ReLUNetwork(Model):
         theta = self._point(y)
         s, net, weights = self.setting, self.architecture, self.weights(theta)
         blocks = zip(self._blocks, self._pass(theta))
-        total = joined(
-            (rows.gradient(net, weights, s.scale, seen) for rows, seen in blocks), net.dim
-        )
+        slopes = (rows.gradient(net, weights, s.scale, seen) for rows, seen in blocks)
+        total = joined(slopes, net.dim)
         if total is None:  # in doubt, NaN and overflow included, the tree decides exactly
             return super().gradient(theta)
         answer = total.total()
@@ -306,8 +298,7 @@ class ReLUNetwork(Model):
         X = s.X[rows]
         seen = net.forward(X, weights)
         slope = (s.scale * s.X.shape[0] / X.shape[0]) * s.loss.take(rows).slope(seen.out)
-        answer: Vector = net.pull_back(X, seen, weights, slope) + s.ridge * theta
-        return answer
+        return net.pull_back(X, seen, weights, slope) + s.ridge * theta
 
     def weights(self, theta: Vector) -> Weights:
         """Return hidden weights (biases last), output weights, and output bias or None."""
@@ -407,8 +398,8 @@ def relu_one_layer(
     >>> F.value(np.array([1.0]))
     2.0
     """
-    data = data_matrix(X, "X")
-    made = make_loss(loss, y, data.shape[0], threshold, weights, classes)
+    data = losses.data_matrix(X, "X")
+    made = losses.make_loss(loss, y, data.shape[0], threshold, weights, classes)
     setting = Setting.make(data, made, width, ridge, bias, mean)
     q = setting.loss.outputs
     if output_weights is None:
@@ -494,7 +485,7 @@ def relu_two_layer(
     >>> F.value(np.array([1.0, 0.5]))
     0.625
     """
-    data = data_matrix(X, "X")
-    made = make_loss(loss, y, data.shape[0], threshold, weights, classes)
+    data = losses.data_matrix(X, "X")
+    made = losses.make_loss(loss, y, data.shape[0], threshold, weights, classes)
     setting = Setting.make(data, made, width, ridge, bias, mean)
     return ReLUTwoLayer(setting, output_bias=output_bias)

@@ -248,8 +248,8 @@ class CountedOracle(Wrapper):
         self.workers = workers
         self.longest = longest
         self._longest_square = longest * longest
-        self.values = 0
-        self.gradients = 0
+        #: Values, gradients, and both together.
+        self.values = self.gradients = self.calls = 0
         self.limit = math.inf if max_calls is None else max_calls
         #: When the last call may begin, as `time.perf_counter()` tells the time.
         self.deadline = math.inf
@@ -270,14 +270,14 @@ class CountedOracle(Wrapper):
         self._spare: Vector | None = None
 
     @property
-    def calls(self) -> int:
-        """Values plus gradients."""
-        return self.values + self.gradients
-
-    @property
     def billed(self) -> int:
         """Calls of the user's function; for one that stands for it, those that were made of it."""
-        return self.values + self.gradients
+        return self.calls
+
+    def _count(self, values: int = 0, gradients: int = 0) -> None:
+        self.values += values
+        self.gradients += gradients
+        self.calls += values + gradients
 
     def seen(self, state: S) -> S:
         """Return the state of a search as users see it: of one that stands for f, in terms of f."""
@@ -285,7 +285,7 @@ class CountedOracle(Wrapper):
 
     def value(self, x: Vector) -> float:
         self._require_room("value")
-        self.values += 1
+        self._count(values=1)
         raw = self._asked(self.inner.value, x, "value")
         try:
             self.last_value = as_value(raw)
@@ -300,9 +300,9 @@ class CountedOracle(Wrapper):
 
     def values_at(self, points: Matrix, workers: Map = map) -> Vector:
         """Return the values at many points, asked for through a map that may work in parallel."""
-        if self.values + self.gradients + len(points) > self.limit:
+        if self.calls + len(points) > self.limit:
             raise OutOfCalls("values")
-        self.values += len(points)
+        self._count(values=len(points))
         answers = np.empty(len(points))
         for k, raw in enumerate(workers(Attempt(self.inner.value), list(points.copy()))):
             try:
@@ -345,7 +345,7 @@ class CountedOracle(Wrapper):
         now = points[: max(0, int(min(self.limit - self.calls, len(points))))]
         answers = self.workers(Attempt(self.inner.gradient), list(now.copy()))
         for y, raw in zip(now, answers, strict=True):
-            self.gradients += 1
+            self._count(gradients=1)
             if isinstance(raw, KinkError):
                 yield None
             elif isinstance(raw, GoldsteinError):
@@ -362,11 +362,11 @@ class CountedOracle(Wrapper):
 
     def _gradient(self, question: Callable[[Vector], Any], y: Vector, what: str) -> Vector:
         self._require_room(what)
-        self.gradients += 1
+        self._count(gradients=1)
         return self._checked(self._asked(question, y, what), y)
 
     def _require_room(self, what: str) -> None:
-        if self.values + self.gradients >= self.limit:
+        if self.calls >= self.limit:
             raise OutOfCalls(what)
         if self.deadline < math.inf and time.perf_counter() > self.deadline:
             raise OutOfTime(what)
@@ -398,8 +398,7 @@ class CountedOracle(Wrapper):
 
     def spend(self, values: int, gradients: int) -> None:
         """Count calls that compiled code made without coming by here; it must know the limit."""
-        self.values += values
-        self.gradients += gradients
+        self._count(values, gradients)
         if self.calls > self.limit:
             raise OutOfCalls(f"{self.calls - int(self.limit)} calls too many were made")
 

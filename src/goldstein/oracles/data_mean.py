@@ -157,18 +157,18 @@ class BatchCache:
     def __init__(self, trees: Trees, computed: Callable[[Any], float]) -> None:
         self._trees = trees
         self._computed = computed
-        self._room = KEPT_BYTES
+        self._bytes_left = KEPT_BYTES
         self._waiting: list[Any] = []
         self._numbers = 0.0
-        self._kept: list[Any] | None = []
+        self._batches: list[Any] | None = []
 
     def add(self, batch: Any) -> None:
         """Take a copy of a batch."""
-        if self._kept is None:
+        if self._batches is None:
             return
-        self._room -= sum(int(array.nbytes) for array in self._trees.arrays(batch))
-        if self._room < 0:
-            self._kept, self._waiting = None, []
+        self._bytes_left -= sum(int(array.nbytes) for array in self._trees.arrays(batch))
+        if self._bytes_left < 0:
+            self._batches, self._waiting = None, []
             return
         numbers = self._computed(batch)
         if self._numbers + numbers > JOINED_NUMBERS:
@@ -179,14 +179,14 @@ class BatchCache:
     def all(self) -> list[Any] | None:
         """Return the batches; None when they were too large."""
         self._join()
-        return self._kept
+        return self._batches
 
     def _join(self) -> None:
         waiting, self._waiting, self._numbers = self._waiting, [], 0.0
-        if self._kept is None or not waiting:
+        if self._batches is None or not waiting:
             return
         whole = self._trees.joined(waiting) if len(waiting) > 1 else waiting[0]
-        self._kept.extend(waiting if whole is None else [whole])
+        self._batches.extend(waiting if whole is None else [whole])
 
 
 def _has_rows(leaf: Any) -> bool:
@@ -251,7 +251,7 @@ class DataMean(Oracle):
         self._data = data
         self.trees = trees
         self.reduction = reduction
-        self._kept: list[Any] | None = None
+        self._batches: list[Any] | None = None
         self._inspected = False
         #: Values that came with gradients, by a fingerprint of the point.
         self._values: dict[bytes, float] = {}
@@ -375,8 +375,8 @@ class DataMean(Oracle):
 
     def batches(self) -> Iterator[Any]:
         """Visit all samples."""
-        if self._kept is not None:
-            yield from self._kept
+        if self._batches is not None:
+            yield from self._batches
             return
         for raw in self._data:
             batch = self.prepared(raw)
@@ -417,7 +417,7 @@ class DataMean(Oracle):
     def _inspect(self) -> None:
         kept = BatchCache(self.trees, self.computed)
         inspect_mean(self, kept.add)
-        self._kept = kept.all()
+        self._batches = kept.all()
 
 
 def _samples(data: Any) -> str:

@@ -5,7 +5,7 @@ Whoever states a claim compares values with gradients as whoever verifies it: mo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from goldstein.checker.arrays import Vector
-from goldstein.checker.blackbox.differences import COARSEST, HEAVY, Differences
+from goldstein.checker.blackbox.differences import COARSEST, HEAVY, RESOLVED, Differences
 from goldstein.checker.constrained.limits import Box, as_box
 from goldstein.errors import (
     ContradictedError,
@@ -265,6 +265,17 @@ def resolution_of(
     if found.max() > COARSE * delta:
         raise UnresolvedError(STRICTLY * delta)
     return found
+
+
+def likely_resolution(
+    oracle: CountedOracle, x: Vector, delta: float, known: Iterable[tuple[Vector, Vector]]
+) -> float:
+    """Return what f will hardly resolve less than, by the digits that its values have."""
+    looked = _differences(oracle, x, delta, 0, None) if oracle.values else None
+    if looked is None:
+        return 0.0
+    steps = [RESOLVED * looked.finest(y, g) for y, g in known if g.any()]
+    return min(max(steps, default=0.0), COARSE * delta)
 
 
 def required_resolution(

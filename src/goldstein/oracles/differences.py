@@ -53,8 +53,8 @@ BLURRED_IN_METRIC, LONG = 0.3, 0.1
 #: A step is at most this part of the room between two bounds.
 ROOM = 0.125
 
-#: Values at points asked for lately.
-REMEMBERED = 16
+#: Values at the first point, the start, and at so many asked for lately.
+REMEMBERED = 64
 
 #: Below this part of the values noise is rounding.
 NOISELESS = 2.0**-44
@@ -101,11 +101,8 @@ class Stencil:
         if self._last[0] != key:
             self._asked += 1
             basis = self._basis(step, step > 0.0) if factor is None else self._scaled(y, factor)
-            self._last = (
-                key,
-                with_room(y, self.lower, self.upper, step) if factor is None else y,
-                basis,
-            )
+            centre = with_room(y, self.lower, self.upper, step) if factor is None else y
+            self._last = key, centre, basis
         return self._last[1:]
 
     def fit(self, factor: Matrix | None, slope: Vector | None) -> None:
@@ -200,7 +197,7 @@ class Differences(Oracle):
         """Use central differences from now on."""
         self.stencil.central = True
 
-    def listen(self, x: Vector) -> None:
+    def measure_noise(self, x: Vector) -> None:
         """Find out how noisy the values are around x."""
         stencil = self.stencil
         rng = stream(stencil.seed, 0, "noise")
@@ -242,7 +239,7 @@ class Differences(Oracle):
     def _remember(self, key: bytes, value: float) -> None:
         self._known[key] = value
         if len(self._known) > REMEMBERED:
-            del self._known[next(iter(self._known))]
+            del self._known[next(itertools.islice(self._known, 1, None))]
 
 
 def noise_level(

@@ -373,10 +373,10 @@ class ValueOracle(_Called):
         raise InputTypeError(f"of {self.name} only values can be had; its gradient was asked for.")
 
 
-def as_values(
-    fun: Oracle | Callable[..., Any], args: Sequence[Any] = (), layout: Layout | None = None
-) -> Oracle:
-    """Return the values of `fun` as an Oracle over a vector; gradients it may have stay unasked."""
+def values_of(fun: Any, jac: Any, args: Sequence[Any] = (), layout: Layout | None = None) -> Oracle:
+    """Return the values of what the user gave; a gradient that comes with them stays unasked."""
+    if jac is True or callable(jac):
+        return ValueOracle(as_oracle(fun, jac, args, layout))
     args = args if isinstance(args, tuple | list) else (args,)
     layout = None if layout is None or is_vector(layout) else layout
     if isinstance(fun, Oracle):
@@ -389,13 +389,6 @@ def as_values(
             f"fun must be a callable or a goldstein.Oracle, got {type(fun).__name__}."
         )
     return ValueOracle(fun, args, layout)
-
-
-def values_of(fun: Any, jac: Any, args: Sequence[Any] = (), layout: Layout | None = None) -> Oracle:
-    """Return the values of what the user gave; a gradient that comes with them is left alone."""
-    if jac is True or callable(jac):
-        return ValueOracle(as_oracle(fun, jac, args, layout))
-    return as_values(fun, args, layout)
 
 
 def as_oracle(

@@ -15,16 +15,8 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.limits import Box, Group, Limits, as_box, as_groups
 from goldstein.checker.function import Layout
 from goldstein.errors import GoldsteinError, InputTypeError, KinkError, OracleError
+from goldstein.oracles import counted
 from goldstein.oracles.base import Oracle, Wrapper
-from goldstein.oracles.counted import (
-    Attempt,
-    BadAnswer,
-    CountedOracle,
-    Map,
-    as_gradient,
-    as_value,
-    is_coarse,
-)
 from goldstein.oracles.differences import Stencil, slopes_along
 from goldstein.storage.journal import Fits, Journal, Question
 
@@ -73,8 +65,8 @@ class JournalOracle(Wrapper):
     def _value(self, x: Vector) -> NDArray[np.float64]:
         raw = self.inner.value(x)
         try:
-            return np.array([as_value(raw)])
-        except BadAnswer as bad:
+            return np.array([counted.as_value(raw)])
+        except counted.BadAnswer as bad:
             if bad.value is None:
                 raise _Useless(raw) from None
             return np.array([bad.value])  # a run may step back from such a point and go on
@@ -94,11 +86,11 @@ def of_size(size: int) -> Callable[[Vector | None], bool]:
 def _checked(raw: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     """Return a gradient as the guard would take it, in the precision in which it came."""
     try:
-        answer = as_gradient(raw, shape)
-    except BadAnswer:
+        answer = counted.as_gradient(raw, shape)
+    except counted.BadAnswer:
         raise _Useless(raw) from None
     dtype = getattr(raw, "dtype", None)
-    return answer.astype(dtype) if is_coarse(dtype) else answer
+    return answer.astype(dtype) if counted.is_coarse(dtype) else answer
 
 
 #: Numbers remembered of points asked for lately, and points in any case.
@@ -162,7 +154,11 @@ class System(Limits):
     """All constraints together, each evaluated once per point."""
 
     def __init__(
-        self, groups: Sequence[Group], x: Vector, stencil: Stencil | None = None, workers: Map = map
+        self,
+        groups: Sequence[Group],
+        x: Vector,
+        stencil: Stencil | None = None,
+        workers: counted.Map = map,
     ) -> None:
         self._stencil, self._workers = stencil, workers
         for group in groups:
@@ -194,10 +190,9 @@ class System(Limits):
         key = x.tobytes()
         if self._rows_at[0] != key:
             self.njev += 1
-            differenced = self._differenced(x)
-            parts = [
-                next(differenced) if group.jac is None else group.rows(x) for group in self.groups
-            ]
+            blind = [g for g in self.groups if g.jac is None]
+            differenced = self._differenced(x, blind) if blind else iter(())
+            parts = [next(differenced) if g.jac is None else g.rows(x) for g in self.groups]
             self._rows_at = key, np.concatenate([np.zeros((0, x.size)), *parts])
         return self._rows_at[1]
 
@@ -208,18 +203,15 @@ class System(Limits):
         found = {key: self._known.get(key) if which is None else None for key in keys}
         fresh = {key: y for key, y in zip(keys, points) if found[key] is None}
         self.nfev += len(fresh)
-        answers = self._workers(Attempt(asked), list(fresh.values()))
+        answers = self._workers(counted.Attempt(asked), list(fresh.values()))
         for key, answer in zip(fresh, answers):
             if isinstance(answer, Exception):
                 raise answer
             found[key] = answer
         return np.array([found[key] for key in keys]).reshape(len(points), -1)
 
-    def _differenced(self, x: Vector) -> Iterator[Matrix]:
-        """Give the Jacobians, from differences, of the constraints of which there are values."""
-        blind = [group for group in self.groups if group.jac is None]
-        if not blind:
-            return
+    def _differenced(self, x: Vector, blind: list[Group]) -> Iterator[Matrix]:
+        """Give the Jacobians, from differences, of constraints of which there are values only."""
         assert self._stencil is not None
         place, steps = self._stencil.at(x)
         ahead, behind = place + steps, place - steps
@@ -245,7 +237,7 @@ class Values:
         self.groups = groups
 
     def __call__(self, x: Vector) -> Vector:
-        return np.concatenate([np.zeros(0), *(group.values(x) for group in self.groups)])
+        return np.concatenate([np.zeros(0), *[group.values(x) for group in self.groups]])
 
 
 def as_system(
@@ -253,7 +245,7 @@ def as_system(
     x: Vector,
     journal: Journal | None = None,
     stencil: Stencil | None = None,
-    workers: Map = map,
+    workers: counted.Map = map,
     layout: Layout | None = None,
 ) -> System:
     """Read constraints as SciPy takes them; they are asked once, at x, for their sizes.
@@ -284,9 +276,7 @@ def lacks_gradient(constraints: Any) -> bool:
 
 def given(constraints: Any) -> bool:
     """Whether there are any: None and an empty list mean none."""
-    return constraints is not None and not (
-        isinstance(constraints, list | tuple) and not constraints
-    )
+    return bool(constraints) if isinstance(constraints, list | tuple) else constraints is not None
 
 
 if TYPE_CHECKING:
@@ -307,7 +297,7 @@ class Problem:
     term : Term, optional
     """
 
-    f: CountedOracle
+    f: counted.CountedOracle
     box: Box
     constraints: System
     term: Term | None = None
@@ -319,7 +309,7 @@ class Problem:
     @classmethod
     def of(
         cls,
-        f: CountedOracle | Oracle,
+        f: counted.CountedOracle | Oracle,
         x: Vector,
         bounds: Any = None,
         constraints: Any = (),
@@ -340,8 +330,8 @@ class Problem:
         box = as_box(bounds, x.size)
         constraints = () if constraints is None else constraints
         system = as_system(constraints, box.clip(x), stencil=stencil, **how)
-        counted = f if isinstance(f, CountedOracle) else CountedOracle(f)
-        return cls(counted, box, system, term, limited=limited, stencil=stencil)
+        asked = f if isinstance(f, counted.CountedOracle) else counted.CountedOracle(f)
+        return cls(asked, box, system, term, limited=limited, stencil=stencil)
 
     def value(self, x: Vector) -> float:
         """Return f(x), and the term there."""

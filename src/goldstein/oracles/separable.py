@@ -215,8 +215,8 @@ def _group(pair: Any, rows: Any, place: int) -> _Group:
 #: A number of processes (-1: one per core), a function like `map`, or None for neither.
 Workers = int | Callable[..., Iterable[Any]] | None
 
-#: Takes a function and a list of arguments, and returns the list of answers.
-Mapped = Callable[[Callable[..., Any], list[Any]], list[Any]]
+#: Takes a function and a list of arguments, and gives the answers.
+Mapped = Callable[[Callable[..., Any], list[Any]], Iterable[Any]]
 
 
 def check_workers(workers: Workers) -> Workers:
@@ -245,7 +245,7 @@ def mapped(workers: Workers) -> Iterator[Mapped]:
     Examples
     --------
     >>> with mapped(None) as ask:
-    ...     ask(abs, [-1, 2])
+    ...     list(ask(abs, [-1, 2]))
     [1, 2]
     >>> from concurrent.futures import ThreadPoolExecutor
     >>> with ThreadPoolExecutor(2) as pool, mapped(pool.map) as ask:
@@ -254,7 +254,7 @@ def mapped(workers: Workers) -> Iterator[Mapped]:
     """
     check_workers(workers)
     if workers in (None, 1, map):
-        yield lambda function, items: [function(item) for item in items]
+        yield map
     elif isinstance(workers, int):
         try:
             import joblib

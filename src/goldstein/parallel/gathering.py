@@ -11,23 +11,20 @@ import numpy as np
 
 from goldstein.api import minimize
 from goldstein.api.certify import start_seed
-from goldstein.api.driver import first_length
+from goldstein.api.driver import Task
 from goldstein.api.inputs import RNG
+from goldstein.api.minimize import task_of
 from goldstein.api.progress import counter
-from goldstein.certificates.goldstein import bounded_term
 from goldstein.checker.arrays import Vector
-from goldstein.checker.constrained.limits import as_box
-from goldstein.checker.function import Layout, is_vector
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.streams import seed_from
-from goldstein.oracles import CountedOracle, Oracle, as_oracle
-from goldstein.oracles.differences import Differences, Stencil
-from goldstein.oracles.function import flat_point, values_of
-from goldstein.oracles.problem import given, lacks_gradient
+from goldstein.oracles import CountedOracle, Oracle
+from goldstein.oracles.function import flat_point
+from goldstein.oracles.problem import given
 from goldstein.parallel.pool import TRIES, Done, Pool, Trouble, guarded
-from goldstein.prox.term import Term
-from goldstein.reductions.functions import Reflected, Violation
+from goldstein.reductions.functions import Violation
 from goldstein.result import Result, Status
+from goldstein.solvers import Request
 from goldstein.solvers.base import CTRL_C
 from goldstein.storage.codec import limits_for
 from goldstein.storage.folder import Folder, described, digest, seed_in
@@ -280,46 +277,20 @@ class Searches:
         return {"x0": self.x0, **self.options, **own}
 
 
-def asked_oracle(
-    fun: Any,
-    jac: Any,
-    options: dict[str, Any],
-    layout: Layout | None = None,
-    like: Vector | None = None,
-) -> Oracle:
-    """Return the function of a task as an oracle, which may have values only."""
-    args = options.get("args", ())
-    if _blind(jac, options):
-        return values_of(fun, jac, args, layout)
-    return as_oracle(fun, jac, args, layout, like)
-
-
-def _blind(jac: Any, options: dict[str, Any]) -> bool:
-    """Whether a task asks for values of f only."""
-    method = options.get("method")
-    named = method in ("values", "zeroth-order") or getattr(method, "on_values", False)
-    return named or isinstance(jac, str)
-
-
 def confirm(
     result: Result, fun: Any, jac: Any, options: dict[str, Any], start: Any, seed: int
 ) -> Result:
     """Ask the function itself whether a stored result is about it; believe nothing else."""
-    layout, x = _flat(result.x)
-    oracle = asked_oracle(fun, jac, options, layout, x)
-    if options.get("plus") is not None and options.get("stationarity", "goldstein") != "goldstein":
-        # As `minimize` does: stronger claims are about f + h, written as one.
-        term = bounded_term(options["plus"], options.get("bounds"), x.size)
-        whole, box = term.added_to(oracle)
-        written = {**options, "plus": None, "bounds": box, "args": ()}
-        return confirm(result, whole, None, written, start, seed)
-    fits = layout == _flat(start)[0] and _agrees_with_itself(result, options, x)
-    if fits and oracle.has_value:
-        fits = same_value(result.fun, total_value(oracle, options)(x))
+    layout, x = flat_point(result.x, "x")
+    task = task_of(**{**options, "fun": fun, "jac": jac, "x0": start, "rng": seed})
+    fits = (task.layout or [task.point.size]) == layout and _agrees_with_itself(result, options, x)
+    problem = task.problem(CountedOracle(task.oracle)) if fits else None
+    if problem is not None and task.oracle.has_value:
+        fits = same_value(result.fun, problem.value(x))
     if fits and result.certificate is not None:
-        fits = _holds(result, x, fun, jac, options)
-    if fits and result.success:
-        fits = _reached(result, options, _asked_eps(oracle, options, start, seed))
+        fits = _holds(task, result, x, (fun, jac, options.get("args", ())))
+    if fits and problem is not None and result.success:
+        fits = _reached(task, result, task.aimed(problem))
     if not fits:
         raise InputError(
             "the folder holds results of another function: asked again, it answers otherwise. "
@@ -349,74 +320,41 @@ def _agrees_with_itself(result: Result, options: dict[str, Any], x: Vector) -> b
     return said and not unsaid and result.stopped_by != CTRL_C
 
 
-def _holds(result: Result, x: Vector, fun: Any, jac: Any, options: dict[str, Any]) -> bool:
+def _holds(task: Task, result: Result, x: Vector, written: tuple[Any, ...]) -> bool:
     """Whether the certificate is of a kind that answers what was asked, and verifies."""
-    claim, args, asked = result.certificate, options.get("args", ()), options
-    if claim.kind not in _kinds(jac, options) or not np.array_equal(claim.x, x):
+    claim = result.certificate
+    if claim.kind not in _kinds(task) or not np.array_equal(claim.x, x):
         return False
-    about = (fun,) if jac is None and not args else (fun, jac, args)
-    if result.status is Status.INFEASIBLE:
-        about = (Violation(options.get("constraints"), x),)
-        asked = {"bounds": options.get("bounds")}
-    limits = limits_for(claim, asked)
+    about: tuple[Any, ...] = (task.oracle,)
+    told = limits_for(claim, task.limits)
     if claim.kind == "plus":
-        limits["plus"] = bounded_term(options["plus"], options.get("bounds"), x.size)
-    if _flat(result.x)[0] is not None and result.status is not Status.INFEASIBLE:
-        limits["like"] = result.x
-    return bool(claim.verify(*about, **limits).ok)
+        told["plus"] = task.term
+    if result.status is Status.INFEASIBLE:
+        about, told = (Violation(task.constraints, x),), {"bounds": task.bounds}
+    elif task.layout is not None:
+        about, told["like"] = written, result.x
+    return bool(claim.verify(*about, **told).ok)
 
 
-def _kinds(jac: Any, options: dict[str, Any]) -> tuple[str, ...]:
+def _kinds(task: Task) -> tuple[str, ...]:
     """Return the kinds of certificates that answer what was asked."""
-    if options.get("plus") is not None:
+    if task.term is not None:
         return ("plus",)
-    constraints = options.get("constraints")
-    if _blind(jac, options) or lacks_gradient(constraints):
-        return ("values-kkt", "values") if given(constraints) else ("values",)
-    limited = given(constraints) or options.get("bounds") is not None
-    own = ("minimum", "refutation") if options.get("stationarity") == "minimum" else ()
-    return ("kkt", "near-kkt", *own) if limited else ("goldstein", "near", *own)
+    if task.on_values:
+        return ("values-kkt", "values") if given(task.constraints) else ("values",)
+    own = ("minimum", "refutation") if task.kind.name == "minimum" else ()
+    return ("kkt", "near-kkt", *own) if task.limited else ("goldstein", "near", *own)
 
 
-def _asked_eps(oracle: Oracle, options: dict[str, Any], start: Any, seed: int) -> float:
-    """Return the eps that was asked for; a relative one as `minimize` finds it."""
-    if options.get("rel_eps") is None:
-        return float(options["eps"])
-    x = _flat(start)[1]
-    box = as_box(options.get("bounds"), x.size)
-    slopes: Any = oracle
-    if not oracle.has_gradient:
-        stencil = Stencil(box.lower, box.upper, seed)
-        slopes = Differences(CountedOracle(oracle), stencil)
-    reflected = CountedOracle(Reflected(slopes, box))
-    return float(options["rel_eps"]) * first_length(reflected, box.clip(x), options["delta"], seed)
-
-
-def _reached(result: Result, options: dict[str, Any], eps: float) -> bool:
+def _reached(task: Task, result: Result, asked: Request) -> bool:
     """Whether the certificate is as strong as what was asked for."""
     claim = result.certificate
     if claim is None or result.status not in (Status.VERIFIED, Status.STOPPED):
         return False
-    kind, asked = claim.kind, str(options.get("stationarity"))
-    strong = {"near": kind.startswith("near"), "minimum": kind == "minimum"}.get(asked, True)
-    fits = not given(options.get("constraints")) or kind.endswith(("kkt", "minimum"))
-    small = claim.delta <= options["delta"] and claim.eps <= eps * (1.0 + SAME)
-    return bool(strong and fits and small)
-
-
-def total_value(oracle: Oracle, options: dict[str, Any]) -> Callable[[Vector], float]:
-    """Return what `result.fun` is the value of: f, plus the term of `plus=` if there is one."""
-    term: Term | None = options.get("plus")
-
-    def value(x: Vector) -> float:
-        return float(oracle.value(x)) + (0.0 if term is None else term.value(x))
-
-    return value
-
-
-def _flat(point: Any) -> tuple[Layout | None, Vector]:
-    layout, x = flat_point(point, "x")
-    return (None if is_vector(layout) else layout), x
+    kinds = {"near": claim.kind.startswith("near"), "minimum": claim.kind == "minimum"}
+    fits = not given(task.constraints) or claim.kind.endswith(("kkt", "minimum"))
+    small = claim.delta <= asked.delta and claim.eps <= asked.eps * (1.0 + SAME)
+    return bool(kinds.get(task.kind.name, True) and fits and small)
 
 
 def _wants_to_stop(on_result: OnResult, index: int, result: Result) -> bool:

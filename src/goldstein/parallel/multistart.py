@@ -13,6 +13,7 @@ import numpy as np
 
 from goldstein.api.certify import best_of
 from goldstein.api.inputs import RNG
+from goldstein.api.minimize import task_of
 from goldstein.checker.arrays import Vector
 from goldstein.checker.function import is_vector
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
@@ -233,9 +234,7 @@ def _distinct(
     within `eps` between them: an answer may be anywhere on such a plain. The values are asked for
     there, where there are any and nothing limits x; otherwise only the balls count.
     """
-    verified = [
-        (res.fun, k, res) for k, res in enumerate(results) if res is not None and res.success
-    ]
+    verified = [(r.fun, k, r) for k, r in enumerate(results) if r is not None and r.success]
     if not verified:
         return []
     eps = max([res.certificate.eps for *_, res in verified] + [options.get("eps") or 0.0])
@@ -243,8 +242,9 @@ def _distinct(
     constrained = options.get("constraints", ()) != () or options.get("bounds") is not None
     if not constrained and is_vector(getattr(verified[0][2].certificate, "layout", [0])):
         point = verified[0][2].certificate.x
-        counted = CountedOracle(gathering.asked_oracle(fun, jac, options, like=point))
-        value = gathering.total_value(counted, options) if counted.has_value else None
+        task = task_of(fun=fun, x0=point, jac=jac, **options)
+        problem = task.problem(CountedOracle(task.oracle))
+        value = problem.value if task.oracle.has_value else None
     found: list[StationaryPoint] = []
     for _, k, res in sorted(verified, key=lambda one: one[:2]):
         here = res.certificate.x
@@ -319,10 +319,8 @@ class Sweep(InNotebooks):
             if result is None:
                 lines.append(f"  {shown}: FAILED, {failed[k]}")
             else:
-                calls = result.nfev + result.ngev
-                lines.append(
-                    f"  {shown}: f = {result.fun:.10g}, {result.status.name}, {calls} calls"
-                )
+                told = f"{result.status.name}, {result.nfev + result.ngev} calls"
+                lines.append(f"  {shown}: f = {result.fun:.10g}, {told}")
         return "\n".join(lines)
 
 

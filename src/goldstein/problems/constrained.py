@@ -13,12 +13,10 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems import forms
+from goldstein.problems import forms, registry, test06
 from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import family
-from goldstein.problems.test06 import WONG_START, wong_3_polynomials
 
-constrained = partial(family, "constrained", constrained=True, kind="literature")
+constrained = partial(registry.family, "constrained", constrained=True, kind="literature")
 problem = constrained("Luksan, Vlcek (2000), TR 798, ICS Prague, linearly constrained minimax: {}")
 
 
@@ -54,8 +52,7 @@ def _madsen(
 
     @problem(2, f"{formula} s.t. {limit}", f"MAD{number}", name=f"mad_{number}", best=best)
     def build() -> Instance:
-        limits = {**bounds, **_linear(row, low)}
-        return Instance(x0, forms.plane_pair(objective), limits=limits)
+        return Instance(x0, forms.plane_pair(objective), limits={**bounds, **_linear(row, low)})
 
 
 _madsen(1, _WAVES, "x1+x2 >= 1/2", -0.38965952, [1.0, 2.0], [1.0, 1.0], 0.5)
@@ -73,10 +70,10 @@ def mad_6() -> Instance:
     sines = np.sin(np.pi * (8.5 + 0.5 * np.arange(1, 164)) / 180)
 
     def residuals(x: Vector) -> Vector:
-        return np.asarray(1 / 15 + 2 / 15 * np.cos(2 * np.pi * np.outer(sines, x)).sum(axis=1))
+        return 1 / 15 + 2 / 15 * np.cos(2 * np.pi * np.outer(sines, x)).sum(axis=1)
 
     def row(x: Vector, i: int) -> Vector:
-        return np.asarray(-4 * np.pi / 15 * sines[i] * np.sin(2 * np.pi * sines[i] * x))
+        return -4 * np.pi / 15 * sines[i] * np.sin(2 * np.pi * sines[i] * x)
 
     steps = np.zeros((8, 7))
     steps[0, 0] = steps[7, 6] = 1.0
@@ -116,7 +113,7 @@ def pentagon() -> Instance:
 
 def wong_2_polynomials() -> list[forms.Polynomial]:
     """Objective and eight constraints (Hock-Schittkowski 113): wong_3 is made of them and more."""
-    (_, terms, products), *rest = wong_3_polynomials()
+    (_, terms, products), *rest = test06.wong_3_polynomials()
     return [(45.0, [term for term in terms if term[1] <= 10], products), *rest[:8]]
 
 
@@ -138,7 +135,7 @@ def _split(polynomials: list[forms.Polynomial]) -> tuple[Objective, dict[str, An
 def wong_2_linear() -> Instance:
     """Wong's second problem, its linear constraints kept."""
     objective, limits = _split(wong_2_polynomials())
-    return Instance(WONG_START[:10], objective, limits=limits)
+    return Instance(test06.WONG_START[:10], objective, limits=limits)
 
 
 @problem(
@@ -147,8 +144,8 @@ def wong_2_linear() -> Instance:
 )  # fmt: skip
 def wong_3_linear() -> Instance:
     """Wong's third problem, its linear constraints kept."""
-    objective, limits = _split(wong_3_polynomials())
-    return Instance(WONG_START, objective, limits=limits)
+    objective, limits = _split(test06.wong_3_polynomials())
+    return Instance(test06.WONG_START, objective, limits=limits)
 
 
 @constrained()(
@@ -162,8 +159,7 @@ def curtis_overton() -> Instance:
 
     def both(x: Vector) -> Any:
         s = 8.0 if x[0] ** 2 >= x[1] else -8.0
-        value = 8 * abs(x[0] ** 2 - x[1]) + (1 - x[0]) ** 2
-        return value, (2 * s * x[0] - 2 * (1 - x[0]), -s)
+        return 8 * abs(x[0] ** 2 - x[1]) + (1 - x[0]) ** 2, (2 * s * x[0] - 2 * (1 - x[0]), -s)
 
     limit = NonlinearConstraint(
         lambda x: max(root * x[0], 2 * x[1]), -np.inf, 1.0,

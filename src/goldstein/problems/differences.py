@@ -8,16 +8,14 @@ import numpy as np
 from numpy.random import Generator
 
 from goldstein.checker.arrays import Vector
+from goldstein.problems import haarala, registry, test19
 from goldstein.problems.forms import bundled, sign, signs, together
-from goldstein.problems.haarala import ramp_start
 from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import AnyDimension, family
-from goldstein.problems.test19 import cb3_pair
 
-problem = family(
+problem = registry.family(
     "dc", "Joki, Bagirov, Karmitsa, Makela (2017), J. Global Optim. 68, 501-535, problem {}"
 )
-applied = family("applied")
+applied = registry.family("applied")
 
 
 @problem(
@@ -25,7 +23,7 @@ applied = family("applied")
 )
 def dc_1(a: float, b: float) -> Any:
     """Minimiser (1, 1)."""
-    value, gradient = cb3_pair(a, b)
+    value, gradient = test19.cb3_pair(a, b)
     quadratics = (
         (a * a - 2.0 * a + b * b - 4.0 * b + 4.0, (2.0 * a - 2.0, 2.0 * b - 4.0)),
         (2.0 * a * a - 5.0 * a + b * b - 2.0 * b + 4.0, (4.0 * a - 5.0, 2.0 * b - 2.0)),
@@ -39,13 +37,12 @@ def dc_1(a: float, b: float) -> Any:
 def dc_2(a: float, b: float) -> Any:
     """A steep folded valley. Minimiser (1, 1)."""
     s = 100.0 if abs(a) >= b else -100.0
-    value = abs(a - 1.0) + 100.0 * abs(abs(a) - b)
-    return value, (sign(a - 1.0) + (s if a >= 0.0 else -s), -s)
+    return abs(a - 1.0) + 100.0 * abs(abs(a) - b), (sign(a - 1.0) + (s if a >= 0.0 else -s), -s)
 
 
 @problem(
-    AnyDimension(2), "d max|x_i|-sum|x_i|", "4", reference=3.979039320256561e-13,
-    note="minimisers: all |x_i| equal", start=ramp_start, size=20,
+    registry.AnyDimension(2), "d max|x_i|-sum|x_i|", "4", reference=3.979039320256561e-13,
+    note="minimisers: all |x_i| equal", start=haarala.ramp_start, size=20,
 )  # fmt: skip
 def dc_4(x: Vector) -> Any:
     """Goffin's function of the moduli."""
@@ -95,8 +92,7 @@ def _clustering(points: Vector, k: int) -> Objective:
     def both(x: Vector) -> Any:
         gaps = points[:, None, :] - x.reshape(k, -1)
         squared = np.sum(gaps * gaps, axis=2)
-        nearest = np.argmin(squared, axis=1)
-        member = (nearest[:, None] == np.arange(k)).astype(np.float64)
+        member = (np.argmin(squared, axis=1)[:, None] == np.arange(k)).astype(np.float64)
         pull = np.sum(member, axis=0)[:, None] * x.reshape(k, -1) - member.T @ points
         return float(np.sum(squared.min(axis=1))), (2.0 * pull).ravel()
 
@@ -143,7 +139,6 @@ def capped_l1(rng: Generator) -> Instance:
     def both(w: Vector) -> Any:
         r = inputs @ w - targets
         value = np.sum(np.minimum(np.abs(r), cap)) / n
-        return float(value), np.asarray((signs(r) * (np.abs(r) < cap)) @ inputs / n)
+        return float(value), (signs(r) * (np.abs(r) < cap)) @ inputs / n
 
-    start = np.linalg.lstsq(inputs, targets, rcond=None)[0]
-    return Instance(start, together(both), truth)
+    return Instance(np.linalg.lstsq(inputs, targets, rcond=None)[0], together(both), truth)

@@ -192,5 +192,4 @@ def chained_crescent_2(x: Vector) -> Any:
     """A curved kink for every pair of neighbours. Minimiser: 0."""
     q = x[:-1] ** 2 + (x[1:] - 1.0) ** 2 - 1.0
     s = 2.0 * forms.signs(q)
-    value = np.sum(x[1:]) + np.sum(np.abs(q))
-    return value, _chain(s * x[:-1], s * (x[1:] - 1.0) + 1.0)
+    return np.sum(x[1:]) + np.sum(np.abs(q)), _chain(s * x[:-1], s * (x[1:] - 1.0) + 1.0)

@@ -26,21 +26,20 @@ def _margin_machine(Z: Vector, cost: float) -> Objective:
         u = Z @ w
         sloped = ((u > 0.0) & (u < 1.0)).astype(np.float64)
         loss = 0.5 * (w @ w) + cost * np.sum(np.clip(1.0 - u, 0.0, 1.0))
-        return float(loss), np.asarray(w - cost * (sloped @ Z))
+        return float(loss), w - cost * (sloped @ Z)
 
     return together(both)
 
 
 def _flipped(labels: Vector, share: float, seed: int) -> Vector:
-    draws = np.random.default_rng(seed).random(labels.size)
-    return np.asarray(labels * np.where(draws < share, -1.0, 1.0))
+    return labels * np.where(np.random.default_rng(seed).random(labels.size) < share, -1.0, 1.0)
 
 
 def _ridge(X: Vector, y: Vector, lam: float) -> Vector:
     """A nonzero start: w = 0 is a Clarke stationary trap of the margin loss."""
     n, d = X.shape
     if n <= d:
-        return np.asarray(X.T @ np.linalg.solve(X @ X.T + lam * np.eye(n), y))
+        return X.T @ np.linalg.solve(X @ X.T + lam * np.eye(n), y)
     return np.asarray(np.linalg.solve(X.T @ X + lam * np.eye(d), X.T @ y))
 
 
@@ -53,8 +52,7 @@ def margin_svm_golub() -> Instance:
     """The rho-margin machine in the surjective setting."""
     data = shipped("golub200")
     X, y = data["X"] / np.linalg.norm(data["X"], 2), data["y"]
-    Z = _flipped(y, 0.1, 41)[:, None] * X
-    return Instance(_ridge(X, y, 0.1), _margin_machine(Z, 20.0))
+    return Instance(_ridge(X, y, 0.1), _margin_machine(_flipped(y, 0.1, 41)[:, None] * X, 20.0))
 
 
 @problem(
@@ -67,8 +65,7 @@ def margin_svm_breast_cancer() -> Instance:
     inputs, targets = bundled("breast_cancer")
     X = np.column_stack([standardised(inputs), np.ones(len(inputs))])
     y = np.where(targets == 1.0, 1.0, -1.0)
-    Z = _flipped(y, 0.2, 43)[:, None] * X
-    return Instance(_ridge(X, y, 1.0), _margin_machine(Z, 1.0))
+    return Instance(_ridge(X, y, 1.0), _margin_machine(_flipped(y, 0.2, 43)[:, None] * X, 1.0))
 
 
 class _Loss(NamedTuple):
@@ -109,8 +106,7 @@ def relu_one_layer_golub() -> Instance:
         activation = X @ w.reshape(units, -1).T
         h = np.maximum(activation, 0.0) @ output
         back = loss.slope(h)[:, None] * (activation > 0.0) * output
-        value = np.sum(loss.value(h)) + 0.5 * lam * (w @ w)
-        return float(value), np.asarray((back.T @ X).ravel() + lam * w)
+        return float(np.sum(loss.value(h)) + 0.5 * lam * (w @ w)), (back.T @ X).ravel() + lam * w
 
     x0 = np.random.default_rng(51).standard_normal(units * 50) / np.sqrt(50.0)
     return Instance(x0, together(both))
@@ -211,14 +207,8 @@ few_rows = family(
 
 def _layers(sizes: tuple[int, ...], x: Vector) -> list[tuple[Vector, Vector]]:
     """Cut x into weight matrices and biases."""
-    parts = []
-    at = 0
-    for inputs, outputs in pairwise(sizes):
-        weights = x[at : at + inputs * outputs].reshape(outputs, inputs)
-        at += inputs * outputs
-        parts.append((weights, x[at : at + outputs]))
-        at += outputs
-    return parts
+    parts = np.split(x, np.cumsum([size for a, b in pairwise(sizes) for size in (a * b, b)])[:-1])
+    return [(W.reshape(len(b), -1), b) for W, b in zip(parts[::2], parts[1::2])]
 
 
 def _network(X: Vector, sizes: tuple[int, ...], loss: _Loss, decay: float) -> Objective:
@@ -268,8 +258,7 @@ def relu_few_rows_absolute(rng: Generator) -> Instance:
 def relu_few_rows_logistic(rng: Generator) -> Instance:
     """A smooth loss: only the units have kinks."""
     X, y, sizes = rng.standard_normal((20, 6)), signs(rng.standard_normal(20)), (6, 6, 1)
-    loss = _logistic(y)
-    return Instance(_he_start(sizes, rng), _network(X, sizes, loss, 1e-2))
+    return Instance(_he_start(sizes, rng), _network(X, sizes, _logistic(y), 1e-2))
 
 
 @few_rows(

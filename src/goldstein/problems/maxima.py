@@ -22,7 +22,7 @@ def _balanced(rng: Generator, pieces: int, d: int) -> Vector:
     """Gradients with 0 in the interior of their hull, so that the maximum is bounded below."""
     A = rng.standard_normal((pieces, d))
     weights = rng.uniform(0.2, 1.0, pieces)
-    return np.asarray(A - (weights @ A) / np.sum(weights))
+    return A - (weights @ A) / np.sum(weights)
 
 
 def _affine(A: Vector, b: Vector) -> Objective:
@@ -59,9 +59,7 @@ def _quadratics(rng: Generator, pieces: int, d: int, lowest: float) -> Vector:
 def max_quadratics(rng: Generator) -> Instance:
     """Convex quadratics, as many as variables."""
     Q, A, b = _quadratics(rng, 20, 20, 0.1), rng.standard_normal((20, 20)), rng.standard_normal(20)
-    objective = largest(
-        lambda x: 0.5 * ((Q @ x) @ x) + A @ x + b, lambda x, i: np.asarray(Q[i] @ x + A[i])
-    )
+    objective = largest(lambda x: 0.5 * ((Q @ x) @ x) + A @ x + b, lambda x, i: Q[i] @ x + A[i])
     return Instance(rng.standard_normal(20), objective)
 
 
@@ -74,7 +72,7 @@ def max_quadratics_nonconvex(rng: Generator) -> Instance:
     Q, A, b = _quadratics(rng, 18, 15, -1.0), rng.standard_normal((18, 15)), rng.standard_normal(18)
     objective = largest(
         lambda x: 0.5 * ((Q @ x) @ x) + A @ x + b + 0.05 * (x @ x) ** 2,
-        lambda x, i: np.asarray(Q[i] @ x + A[i] + 0.2 * (x @ x) * x),
+        lambda x, i: Q[i] @ x + A[i] + 0.2 * (x @ x) * x,
     )
     return Instance(rng.standard_normal(15), objective)
 
@@ -84,9 +82,7 @@ def max_exponentials(seed: int = 345) -> Instance:
     """Curved pieces that look alike far from the minimum."""
     rng = np.random.default_rng(seed)
     A, b = _balanced(rng, 26, 25) / 5.0, 0.3 * rng.standard_normal(26)
-    objective = largest(
-        lambda x: np.exp(A @ x + b), lambda x, i: np.asarray(np.exp(A[i] @ x + b[i]) * A[i])
-    )
+    objective = largest(lambda x: np.exp(A @ x + b), lambda x, i: np.exp(A[i] @ x + b[i]) * A[i])
     return Instance(rng.standard_normal(25), objective)
 
 
@@ -100,7 +96,7 @@ def smallest_enclosing_ball(rng: Generator) -> Instance:
     P = rng.standard_normal((60, 12)) * np.linspace(0.5, 2.0, 12)
     objective = largest(
         lambda x: np.sqrt(np.sum((P - x) ** 2, axis=1)),
-        lambda x, i: np.asarray((x - P[i]) / np.sqrt((x - P[i]) @ (x - P[i]))),
+        lambda x, i: (x - P[i]) / np.sqrt((x - P[i]) @ (x - P[i])),
     )
     return Instance(P[0] + 1.0, objective)
 
@@ -130,12 +126,11 @@ def chebyshev_rational() -> Instance:
     target = np.log(1.2 + t)
 
     def residuals(x: Vector) -> Vector:
-        return np.asarray((upper @ x[:3]) / (1.0 + lower @ x[3:]) - target)
+        return (upper @ x[:3]) / (1.0 + lower @ x[3:]) - target
 
     def row(x: Vector, i: int) -> Vector:
         below = 1.0 + lower[i] @ x[3:]
-        above = upper[i] @ x[:3]
-        return np.concatenate([upper[i] / below, -above / below**2 * lower[i]])
+        return np.concatenate([upper[i] / below, -(upper[i] @ x[:3]) / below**2 * lower[i]])
 
     return Instance(np.array([0.2, 0.9, 0.0, 0.1, 0.0, 0.0]), largest_modulus(residuals, row))
 
@@ -159,7 +154,7 @@ def eigenvalue_product() -> Instance:
     def normalised(x: Vector) -> tuple[Vector, Vector]:
         X = x.reshape(n, n)
         lengths = np.sqrt(np.sum(X * X, axis=1))[:, None]
-        return np.asarray(X / lengths), lengths
+        return X / lengths, lengths
 
     def value(x: Vector) -> float:
         V, _ = normalised(x)
@@ -173,8 +168,7 @@ def eigenvalue_product() -> Instance:
         G -= np.sum(G * V, axis=1)[:, None] * V
         return float(np.sum(np.log(top))), (G / lengths).ravel()
 
-    x0 = np.random.default_rng(7).standard_normal(n * n)
-    return Instance(x0, together(both, value))
+    return Instance(np.random.default_rng(7).standard_normal(n * n), together(both, value))
 
 
 def _top_eigenvalue(matrix: Pieces, pullback: Pullback) -> Objective:
@@ -190,7 +184,7 @@ def _top_eigenvalue(matrix: Pieces, pullback: Pullback) -> Objective:
 
 def _symmetric(rng: Generator, m: int) -> Vector:
     B = rng.uniform(-1.0, 1.0, (m, m))
-    return np.asarray((B + B.T) / 2.0)
+    return (B + B.T) / 2.0
 
 
 @eigenvalues(
@@ -228,12 +222,10 @@ def bilinear_matrix_inequality(rng: Generator) -> Instance:
     linear_flat, bilinear_flat = affine[1:].reshape(d, -1), bilinear.reshape(d * d, -1)
 
     def matrix(x: Vector) -> Vector:
-        flat = x @ linear_flat + np.outer(x, x).ravel() @ bilinear_flat
-        return np.asarray(affine[0] + flat.reshape(m, m))
+        return affine[0] + (x @ linear_flat + np.outer(x, x).ravel() @ bilinear_flat).reshape(m, m)
 
     def pullback(x: Vector, rank_one: Vector) -> Vector:
-        curved = (bilinear_flat @ rank_one).reshape(d, d)
-        return np.asarray(linear_flat @ rank_one + 2.0 * curved @ x)
+        return linear_flat @ rank_one + 2.0 * (bilinear_flat @ rank_one).reshape(d, d) @ x
 
     return Instance(np.ones(d), _top_eigenvalue(matrix, pullback))
 
@@ -252,7 +244,7 @@ def static_output_feedback(rng: Generator) -> Instance:
     B, C = rng.standard_normal((n, m)), rng.standard_normal((p, n))
 
     def closed_loop(x: Vector) -> Vector:
-        return np.asarray(A + B @ x.reshape(m, p) @ C)
+        return A + B @ x.reshape(m, p) @ C
 
     def value(x: Vector) -> float:
         return float(np.linalg.eigvals(closed_loop(x)).real.max())

@@ -16,14 +16,14 @@ problem = family("recovery")
 
 
 def _unit(v: Vector) -> Vector:
-    return np.asarray(v / np.linalg.norm(v))
+    return v / np.linalg.norm(v)
 
 
 def _phases(A: Vector, b: Vector) -> Objective:
     """mean_i |(a_i'x)^2 - b_i|."""
     m = b.size
     return sum_of_moduli(
-        lambda x: ((A @ x) ** 2 - b) / m, lambda x, s: np.asarray(2.0 / m * ((s * (A @ x)) @ A))
+        lambda x: ((A @ x) ** 2 - b) / m, lambda x, s: 2.0 / m * ((s * (A @ x)) @ A)
     )
 
 
@@ -33,7 +33,7 @@ def _bilinear(A: Vector, B: Vector, y: Vector) -> Objective:
 
     def pullback(x: Vector, s: Vector) -> Vector:
         left, right = A @ x[:half], B @ x[half:]
-        return np.asarray(np.concatenate([(s * right) @ A, (s * left) @ B]) / m)
+        return np.concatenate([(s * right) @ A, (s * left) @ B]) / m
 
     return sum_of_moduli(lambda x: ((A @ x[:half]) * (B @ x[half:]) - y) / m, pullback)
 
@@ -47,8 +47,7 @@ def phase_retrieval(d: int, rng: Generator) -> Instance:
     """Real phase retrieval without corruption."""
     m = 5 * d
     A = rng.standard_normal((m, d))
-    truth = _unit(rng.standard_normal(d))
-    b = (A @ truth) ** 2
+    b = (A @ _unit(rng.standard_normal(d))) ** 2
     rng.random(m)  # the corruption draw of the noisy variants, kept so that x0 stays the same
     return Instance(_unit(rng.standard_normal(d)), _phases(A, b))
 
@@ -83,14 +82,13 @@ def quadratic_sensing(d: int, rng: Generator) -> Instance:
     truth /= np.linalg.norm(truth)
 
     def measure(X: Vector) -> Vector:
-        return np.asarray(np.sum((A @ X) ** 2, axis=1) - np.sum((B @ X) ** 2, axis=1))
+        return np.sum((A @ X) ** 2, axis=1) - np.sum((B @ X) ** 2, axis=1)
 
     targets = measure(truth)
 
     def pullback(x: Vector, s: Vector) -> Vector:
         X = x.reshape(rows, rank)
-        G = A.T @ (s[:, None] * (A @ X)) - B.T @ (s[:, None] * (B @ X))
-        return np.asarray(2.0 / m * G.ravel())
+        return 2.0 / m * (A.T @ (s[:, None] * (A @ X)) - B.T @ (s[:, None] * (B @ X))).ravel()
 
     objective = sum_of_moduli(lambda x: (measure(x.reshape(rows, rank)) - targets) / m, pullback)
     return Instance(_unit(rng.standard_normal(d)), objective)
@@ -129,13 +127,12 @@ def dictionary_learning(d: int, rng: Generator) -> Instance:
     """One column of an orthogonal dictionary, in scale-invariant form."""
     samples = 400
     codes = rng.standard_normal((d, samples)) * (rng.random((d, samples)) < 0.3)
-    dictionary = np.linalg.qr(rng.standard_normal((d, d)))[0]
-    data = (dictionary @ codes).T
+    data = (np.linalg.qr(rng.standard_normal((d, d)))[0] @ codes).T
 
     def both(x: Vector) -> Any:
         length, z = np.linalg.norm(x), data @ x
         value = np.sum(np.abs(z)) / (samples * length)
-        return float(value), np.asarray((signs(z) @ data / samples - value * x / length) / length)
+        return float(value), (signs(z) @ data / samples - value * x / length) / length
 
     best_column = float(np.min(np.sum(np.abs(codes), axis=1) / samples))
     return Instance(_unit(rng.standard_normal(d)), together(both), best_column)
@@ -151,8 +148,7 @@ LI = "Li, Zhu, So, Vidal (2020), SIAM J. Optim. 30(1), 660-686"
 
 def _corrupted(b: Vector, share: float, size: float, rng: Generator) -> Vector:
     """Replace this share of the measurements by noise."""
-    gross = rng.random(b.shape) < share
-    return np.asarray(np.where(gross, size * rng.standard_normal(b.shape), b))
+    return np.where(rng.random(b.shape) < share, size * rng.standard_normal(b.shape), b)
 
 
 @sensing(30, "mean_i |<A_i, UU'>-b_i|, U of size 15 x 2, 150 measurements", LI, seed=301)
@@ -166,11 +162,10 @@ def matrix_sensing(rng: Generator) -> Instance:
 
     def residuals(x: Vector) -> Vector:
         U = x.reshape(n, rank)
-        return np.asarray((A.reshape(m, -1) @ (U @ U.T).ravel() - b) / m)
+        return (A.reshape(m, -1) @ (U @ U.T).ravel() - b) / m
 
     def pullback(x: Vector, s: Vector) -> Vector:
-        combination = (s @ A.reshape(m, -1)).reshape(n, n)
-        return np.asarray(2.0 / m * (combination @ x.reshape(n, rank)).ravel())
+        return 2.0 / m * ((s @ A.reshape(m, -1)).reshape(n, n) @ x.reshape(n, rank)).ravel()
 
     x0 = truth + 0.5 * rng.standard_normal((n, rank)) / np.sqrt(n)
     return Instance(x0.ravel(), sum_of_moduli(residuals, pullback))
@@ -184,13 +179,12 @@ def matrix_sensing(rng: Generator) -> Instance:
 def matrix_sensing_rectangular(rng: Generator) -> Instance:
     """A matrix of rank three, some measurements grossly wrong; x is U, then V."""
     p, q, rank, m = 12, 10, 3, 300
-    A = rng.standard_normal((m, p, q))
-    flat = A.reshape(m, -1)
+    flat = rng.standard_normal((m, p, q)).reshape(m, -1)
     truth = rng.standard_normal(rank * (p + q)) / np.sqrt(rank)
 
     def product(x: Vector) -> Vector:
         U, V = x[: p * rank].reshape(p, rank), x[p * rank :].reshape(q, rank)
-        return np.asarray(flat @ (U @ V.T).ravel())
+        return flat @ (U @ V.T).ravel()
 
     b = _corrupted(product(truth), 0.1, 20.0, rng)
 
@@ -244,7 +238,7 @@ def complex_phase_retrieval(rng: Generator) -> Instance:
     b = (first @ truth) ** 2 + (second @ truth) ** 2
 
     def pullback(x: Vector, s: Vector) -> Vector:
-        return np.asarray(2.0 / m * ((s * (first @ x)) @ first + (s * (second @ x)) @ second))
+        return 2.0 / m * ((s * (first @ x)) @ first + (s * (second @ x)) @ second)
 
     objective = sum_of_moduli(lambda x: ((first @ x) ** 2 + (second @ x) ** 2 - b) / m, pullback)
     return Instance(truth + 0.6 * rng.standard_normal(2 * n) / np.sqrt(n), objective)
@@ -262,12 +256,10 @@ def quadratic_measurements(rng: Generator) -> Instance:
     truth = rng.standard_normal(d) / np.sqrt(d)
 
     def forms(x: Vector) -> Vector:
-        return np.asarray((A @ x) @ x)
+        return (A @ x) @ x
 
     b = forms(truth)
-    objective = sum_of_moduli(
-        lambda x: (forms(x) - b) / m, lambda x, s: np.asarray(2.0 / m * (s @ (A @ x)))
-    )
+    objective = sum_of_moduli(lambda x: (forms(x) - b) / m, lambda x, s: 2.0 / m * (s @ (A @ x)))
     return Instance(truth + 0.5 * rng.standard_normal(d) / np.sqrt(d), objective)
 
 
@@ -278,7 +270,7 @@ def _factorisation(matrix: Vector, seen: Vector, rank: int) -> Objective:
 
     def gap(x: Vector) -> Vector:
         U, V = x[: p * rank].reshape(p, rank), x[p * rank :].reshape(-1, rank)
-        return np.asarray((seen * (U @ V.T - matrix)).ravel() / count)
+        return (seen * (U @ V.T - matrix)).ravel() / count
 
     def pullback(x: Vector, s: Vector) -> Vector:
         U, V = x[: p * rank].reshape(p, rank), x[p * rank :].reshape(-1, rank)
@@ -297,8 +289,7 @@ def robust_pca_rank_2(rng: Generator) -> Instance:
     n, rank = 20, 2
     truth = rng.standard_normal(2 * n * rank)
     clean = truth[: n * rank].reshape(n, rank) @ truth[n * rank :].reshape(n, rank).T
-    matrix = _corrupted(clean, 0.1, 8.0, rng)
-    objective = _factorisation(matrix, np.ones((n, n)), rank)
+    objective = _factorisation(_corrupted(clean, 0.1, 8.0, rng), np.ones((n, n)), rank)
     return Instance(truth + 0.7 * rng.standard_normal(truth.size), objective, truth)
 
 

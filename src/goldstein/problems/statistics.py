@@ -54,7 +54,7 @@ def quantile_regression(rng: Generator) -> Instance:
     def both(x: Vector) -> Any:
         r = b - A @ x
         slopes = np.where(r > 0.0, 0.9, -0.1)
-        return float(slopes @ r) / n, np.asarray(-(slopes @ A) / n)
+        return float(slopes @ r) / n, -(slopes @ A) / n
 
     return Instance(np.zeros(12), together(both))
 
@@ -109,8 +109,7 @@ def multisource_weber(rng: Generator) -> Instance:
 def conditional_value_at_risk(rng: Generator) -> Instance:
     """A portfolio of twenty assets with a small tail risk."""
     n, d = 200, 20
-    R = 0.05 + 0.3 * rng.standard_t(4.0, (n, d))
-    G = np.column_stack([np.ones(n), R])
+    G = np.column_stack([np.ones(n), 0.05 + 0.3 * rng.standard_t(4.0, (n, d))])
     tail = sum_of_positive_parts(
         lambda x: -(G @ x) / (0.05 * n), lambda _, s: -(s @ G) / (0.05 * n)
     )
@@ -158,8 +157,7 @@ def eigenvalue_sum(seed: int = 387) -> Instance:
     def both(x: Vector) -> Any:
         values, vectors = np.linalg.eigh(first + np.tensordot(x, rest, 1))
         top = vectors[:, -3:]
-        gradient = np.tensordot(rest, top @ top.T, 2) + x
-        return float(np.sum(values[-3:]) + 0.5 * (x @ x)), gradient
+        return float(np.sum(values[-3:]) + 0.5 * (x @ x)), np.tensordot(rest, top @ top.T, 2) + x
 
     return Instance(np.zeros(20), together(both))
 
@@ -196,8 +194,7 @@ def nuclear_norm_regression(rng: Generator) -> Instance:
     def both(x: Vector) -> Any:
         U, s, V = np.linalg.svd(x.reshape(p, q), full_matrices=False)
         r = A @ x - b
-        value = 0.5 * (r @ r) / n + 0.2 * np.sum(s)
-        return float(value), np.asarray(r @ A / n + 0.2 * (U @ V).ravel())
+        return float(0.5 * (r @ r) / n + 0.2 * np.sum(s)), r @ A / n + 0.2 * (U @ V).ravel()
 
     return Instance(rng.standard_normal(p * q), together(both))
 
@@ -210,7 +207,7 @@ def _squares(A: Vector, b: Vector, scale: float = 1.0) -> Objective:
 
     def both(x: Vector) -> Any:
         r = A @ x - b
-        return 0.5 * scale * float(r @ r), np.asarray(scale * (r @ A))
+        return 0.5 * scale * float(r @ r), scale * (r @ A)
 
     return together(both)
 
@@ -238,12 +235,11 @@ def l1_logistic(rng: Generator) -> Instance:
     """Logistic regression with a 1-norm."""
     n, d = 200, 50
     A = rng.standard_normal((n, d))
-    y = signs(A @ _sparse(rng, d, 8) + rng.standard_normal(n))
-    Z = y[:, None] * A
+    Z = signs(A @ _sparse(rng, d, 8) + rng.standard_normal(n))[:, None] * A
 
     def both(x: Vector) -> Any:
         u = Z @ x
-        return float(np.mean(np.logaddexp(0.0, -u))), np.asarray(-(1.0 / (1.0 + np.exp(u))) @ Z / n)
+        return float(np.mean(np.logaddexp(0.0, -u))), -(1.0 / (1.0 + np.exp(u))) @ Z / n
 
     return Instance(np.full(d, 0.5), added(together(both), weighted_modulus(0.02)))
 
@@ -269,8 +265,7 @@ def fused_lasso(rng: Generator) -> Instance:
     """Coefficients that are sparse and piecewise constant."""
     n, d = 80, 60
     A = rng.standard_normal((n, d))
-    truth = np.repeat([0.0, 1.0, 0.0, -0.5, 0.0, 0.0], 10)
-    b = A @ truth + 0.5 * rng.standard_normal(n)
+    b = A @ np.repeat([0.0, 1.0, 0.0, -0.5, 0.0, 0.0], 10) + 0.5 * rng.standard_normal(n)
     penalty = added(weighted_modulus(0.05), _jumps(0.1))
     return Instance(rng.standard_normal(d), added(_squares(A, b, 1.0 / n), penalty))
 
@@ -339,8 +334,7 @@ def group_lasso(rng: Generator) -> Instance:
     """Kinks only where a whole group vanishes."""
     n, d = 100, 50
     A = rng.standard_normal((n, d))
-    truth = np.where(np.arange(d) < 15, rng.standard_normal(d), 0.0)
-    b = A @ truth + 0.5 * rng.standard_normal(n)
+    b = A @ np.where(np.arange(d) < 15, rng.standard_normal(d), 0.0) + 0.5 * rng.standard_normal(n)
 
     def groups(x: Vector) -> tuple[float, Vector]:
         parts = x.reshape(10, 5)
@@ -366,7 +360,7 @@ def minimax_concave_regression(rng: Generator) -> Instance:
         t = np.abs(x)
         inside = t < gamma * lam
         value = np.where(inside, lam * t - t * t / (2.0 * gamma), 0.5 * gamma * lam * lam)
-        return float(np.sum(value)), np.asarray(np.where(inside, lam - t / gamma, 0.0) * signs(x))
+        return float(np.sum(value)), np.where(inside, lam - t / gamma, 0.0) * signs(x)
 
     return Instance(np.zeros(d) + 0.1, added(_squares(A, b, 1.0 / n), together(penalty)))
 
@@ -384,7 +378,7 @@ def l1_minus_l2(rng: Generator) -> Instance:
 
     def length(x: Vector) -> tuple[float, Vector]:
         norm = np.sqrt(x @ x)
-        return -0.1 * float(norm), np.asarray(-0.1 * x / (norm if norm > 0.0 else 1.0))
+        return -0.1 * float(norm), -0.1 * x / (norm if norm > 0.0 else 1.0)
 
     penalty = added(weighted_modulus(0.1), together(length))
     return Instance(rng.standard_normal(d), added(_squares(A, b, 1.0 / n), penalty))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -30,8 +29,7 @@ def nonsmooth_rosenbrock(w: float = 8.0) -> Instance:
 
     def both(a: float, b: float) -> Any:
         s = w if a * a >= b else -w
-        value = w * abs(a * a - b) + (1.0 - a) ** 2
-        return value, (2.0 * s * a - 2.0 * (1.0 - a), -s)
+        return w * abs(a * a - b) + (1.0 - a) ** 2, (2.0 * s * a - 2.0 * (1.0 - a), -s)
 
     return Instance([-1.2, 1.0], plane_pair(both))
 
@@ -95,14 +93,13 @@ def _lewis_wylie(d: int, pieces: int, seed: int) -> tuple[Any, Any, Any]:
     quartic = rng.random(pieces)
 
     def values(x: Vector) -> Vector:
-        return np.asarray(slopes @ x + 0.5 * ((hessians @ x) @ x) + quartic / 24.0 * (x @ x) ** 2)
+        return slopes @ x + 0.5 * ((hessians @ x) @ x) + quartic / 24.0 * (x @ x) ** 2
 
     def row(x: Vector, i: int) -> Vector:
-        return np.asarray(slopes[i] + hessians[i] @ x + quartic[i] / 6.0 * (x @ x) * x)
+        return slopes[i] + hessians[i] @ x + quartic[i] / 6.0 * (x @ x) * x
 
     def pullback(x: Vector, s: Vector) -> Vector:
-        curved = s @ (hessians @ x)
-        return np.asarray(s @ slopes + curved + (quartic @ s) / 6.0 * (x @ x) * x)
+        return s @ slopes + s @ (hessians @ x) + (quartic @ s) / 6.0 * (x @ x) * x
 
     return values, row, pullback
 
@@ -156,25 +153,17 @@ chebyshev = family(
     "Gurbuzbalaban, Overton (2012), Nonlinear Anal. 75, 1282-1289 (functions by Nesterov)",
 )
 ANY = AnyDimension(2)
-#: The sum of a term of neighbours, what x_i loses and x_{i+1} gains in the gradient.
-Tail = Callable[[Vector, Vector], tuple[Any, Vector, Vector]]
 
 
-def _instance(d: int, head: Callable[[float], tuple[float, float]], tail: Tail) -> Instance:
-    """head(x1) + sum tail(x_i, x_{i+1}), from (-1, 1, ..., 1)."""
+def _corner(d: int) -> Vector:
+    return np.append(-1.0, np.ones(d - 1))
 
-    def both(x: Vector) -> Any:
-        first, slope = head(x[0])
-        rest, left, right = tail(x[:-1], x[1:])
-        g = np.zeros(x.size)
-        g[0] = slope
-        g[1:] += right
-        g[:-1] -= left
-        return first + rest, g
 
-    x0 = np.ones(d)
-    x0[0] = -1.0
-    return Instance(x0, together(both))
+def _joined(first: tuple[Any, Any], rest: Any, left: Vector, right: Vector) -> tuple[Any, Vector]:
+    """A term of x_1 with its slope, and the others: what x_i loses and x_{i+1} gains of them."""
+    g = np.append(first[1], 0.0 + right)
+    g[:-1] -= left
+    return first[0] + rest, g
 
 
 def _parabola(t: float) -> tuple[float, float]:
@@ -183,44 +172,33 @@ def _parabola(t: float) -> tuple[float, float]:
 
 @chebyshev(
     ANY, "(x1-1)^2/4+sum_{i<d} (x_{i+1}-2x_i^2+1)^2", smooth=True, reference=4.6407207939954835e-29,
-    note="very long curved valley",
+    note="very long curved valley", start=_corner, size=5,
 )  # fmt: skip
-def nesterov_chebyshev_rosenbrock_smooth(d: int = 5) -> Instance:
+def nesterov_chebyshev_rosenbrock_smooth(x: Vector) -> Any:
     """The smooth variant; unique minimiser at all ones."""
-
-    def tail(a: Vector, b: Vector) -> tuple[Any, Vector, Vector]:
-        r = b - 2.0 * a**2 + 1.0
-        return r @ r, 8.0 * r * a, 2.0 * r
-
-    return _instance(d, _parabola, tail)
+    r = x[1:] - 2.0 * x[:-1] ** 2 + 1.0
+    return _joined(_parabola(x[0]), r @ r, 8.0 * r * x[:-1], 2.0 * r)
 
 
 @chebyshev(
     ANY, "(x1-1)^2/4+sum_{i<d} |x_{i+1}-2x_i^2+1|", reference=2.2193366726374907e-08,
-    note="one stationary point; x0 lies on every kink",
+    note="one stationary point; x0 lies on every kink", start=_corner, size=3,
 )  # fmt: skip
-def nesterov_chebyshev_rosenbrock_1(d: int = 3) -> Instance:
+def nesterov_chebyshev_rosenbrock_1(x: Vector) -> Any:
     """First nonsmooth variant: regular, one stationary point."""
-
-    def tail(a: Vector, b: Vector) -> tuple[Any, Vector, Vector]:
-        r = b - 2.0 * a**2 + 1.0
-        return np.sum(np.abs(r)), 4.0 * signs(r) * a, signs(r)
-
-    return _instance(d, _parabola, tail)
+    r = x[1:] - 2.0 * x[:-1] ** 2 + 1.0
+    return _joined(_parabola(x[0]), np.sum(np.abs(r)), 4.0 * signs(r) * x[:-1], signs(r))
 
 
 @chebyshev(
     ANY, "|x1-1|/4+sum_{i<d} |x_{i+1}-2|x_i|+1|", reference=2.7755575615628914e-17,
-    note="2^(d-1) Clarke stationary points, one minimiser",
+    note="2^(d-1) Clarke stationary points, one minimiser", start=_corner, size=3,
 )  # fmt: skip
-def nesterov_chebyshev_rosenbrock_2(d: int = 3) -> Instance:
+def nesterov_chebyshev_rosenbrock_2(x: Vector) -> Any:
     """Second nonsmooth variant: many Clarke stationary points that are no minimisers."""
-
-    def tail(a: Vector, b: Vector) -> tuple[Any, Vector, Vector]:
-        r = b - 2.0 * np.abs(a) + 1.0
-        return np.sum(np.abs(r)), 2.0 * signs(r) * signs(a), signs(r)
-
-    return _instance(d, lambda t: (0.25 * abs(t - 1.0), 0.25 * sign(t - 1.0)), tail)
+    r, first = x[1:] - 2.0 * np.abs(x[:-1]) + 1.0, x[0] - 1.0
+    head = 0.25 * abs(first), 0.25 * sign(first)
+    return _joined(head, np.sum(np.abs(r)), 2.0 * signs(r) * signs(x[:-1]), signs(r))
 
 
 counterexample = family("counterexamples")

@@ -279,8 +279,7 @@ def evd61() -> Instance:
 )  # fmt: skip
 def transformer() -> Instance:
     """A microwave transformer; x holds length and impedance of each section."""
-    frequencies = np.array([0.5, 0.6, 0.7, 0.77, 0.9, 1.0, 1.1, 1.23, 1.3, 1.4, 1.5])
-    beta = 0.5 * np.pi * frequencies
+    beta = 0.5 * np.pi * np.array([0.5, 0.6, 0.7, 0.77, 0.9, 1.0, 1.1, 1.23, 1.3, 1.4, 1.5])
 
     def reflections(x: Vector) -> Any:
         voltage, current = np.full(11, 10.0 + 0.0j), np.ones(11, dtype=complex)
@@ -323,8 +322,7 @@ def transformer() -> Instance:
 )  # fmt: skip
 def watson() -> Instance:
     """Watson's differential equation, polynomial of degree 19."""
-    t = np.arange(1.0, 30.0)[:, None] / 29.0
-    powers = t ** np.arange(20)
+    powers = (np.arange(1.0, 30.0)[:, None] / 29.0) ** np.arange(20)
     slopes = np.zeros((29, 20))
     slopes[:, 1:] = np.arange(1, 20) * powers[:, :-1]
 
@@ -357,8 +355,7 @@ def osborne_2() -> Instance:
     y = np.array([float(entry) for entry in thousandths.split()]) / 1000.0
 
     def residuals(x: Vector) -> Any:
-        bells = np.exp(-x[5:8] * (t[:, None] - x[8:]) ** 2)
-        return y - x[0] * np.exp(-x[4] * t) - bells @ x[1:4]
+        return y - x[0] * np.exp(-x[4] * t) - np.exp(-x[5:8] * (t[:, None] - x[8:]) ** 2) @ x[1:4]
 
     def row(x: Vector, k: int) -> Any:
         decay, gap = np.exp(-x[4] * t[k]), t[k] - x[8:]

@@ -8,21 +8,17 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems import forms
-from goldstein.problems.haarala import chained_lq_objective, max_square, ramp_start
+from goldstein.problems import forms, haarala, registry, test06
 from goldstein.problems.problem import Instance
-from goldstein.problems.registry import AnyDimension, family
-from goldstein.problems.test06 import EL_ATTAR_START, el_attar_fit
 
-problem = family("test19", "Luksan, Vlcek (2000), TR 798, ICS Prague, TEST19 no. {}")
+problem = registry.family("test19", "Luksan, Vlcek (2000), TR 798, ICS Prague, TEST19 no. {}")
 
 
 @problem(2, "100(x2-x1^2)^2+(1-x1)^2", "1", smooth=True, reference=0.0, start=[-1.2, 1.0])
 def rosenbrock(a: float, b: float) -> Any:
     """Rosenbrock's curved valley, the smooth one."""
     r = b - a * a
-    value = 100.0 * r**2 + (1.0 - a) ** 2
-    return value, (-400.0 * a * r - 2.0 * (1.0 - a), 200.0 * r)
+    return 100.0 * r**2 + (1.0 - a) ** 2, (-400.0 * a * r - 2.0 * (1.0 - a), 200.0 * r)
 
 
 @problem(2, "x2+|x1^2+(x2-1)^2-1|", "2", reference=-9.448020225922091e-17, start=[-1.5, 2.0])
@@ -67,7 +63,7 @@ def dem(a: float, b: float) -> Any:
 )  # fmt: skip
 def lq() -> Instance:
     """The one link of the chained LQ problem."""
-    return Instance(np.full(2, -0.5), chained_lq_objective())
+    return Instance(np.full(2, -0.5), haarala.chained_lq_objective())
 
 
 @problem(
@@ -143,8 +139,8 @@ def colville_1() -> Instance:
 )  # fmt: skip
 def el_attar() -> Instance:
     """A least absolute deviation fit."""
-    residuals, _, pullback = el_attar_fit()
-    return Instance(EL_ATTAR_START, forms.sum_of_moduli(residuals, pullback))
+    residuals, _, pullback = test06.el_attar_fit()
+    return Instance(test06.EL_ATTAR_START, forms.sum_of_moduli(residuals, pullback))
 
 
 @problem(
@@ -163,8 +159,8 @@ def maxquad() -> Instance:
     matrices[:, on_diagonal, on_diagonal] = dominant
     vectors = np.exp(i / k) * np.sin(i * k)
     objective = forms.largest(
-        lambda x: np.asarray((matrices @ x) @ x - vectors @ x),
-        lambda x, j: np.asarray(2.0 * matrices[j] @ x - vectors[j]),
+        lambda x: (matrices @ x) @ x - vectors @ x,
+        lambda x, j: 2.0 * matrices[j] @ x - vectors[j],
     )
     return Instance(np.ones(10), objective)
 
@@ -207,12 +203,12 @@ def steiner_2() -> Instance:
 @problem(20, "max_i x_i^2", "19", convex=True, reference=1.7932198186884777e-15)
 def maxq_20() -> Instance:
     """MAXQ at its classical size."""
-    return Instance(ramp_start(20), max_square())
+    return Instance(haarala.ramp_start(20), haarala.max_square())
 
 
 @problem(
-    AnyDimension(2), "d max_i x_i - sum x_i", "22", convex=True, reference=1.4240865171932562e-15,
-    note="every constant vector is a minimiser", size=50,
+    registry.AnyDimension(2), "d max_i x_i - sum x_i", "22", convex=True,
+    reference=1.4240865171932562e-15, note="every constant vector is a minimiser", size=50,
     start=lambda d: np.arange(1.0, d + 1.0) - 0.5 * (d + 1.0),
 )  # fmt: skip
 def goffin(x: Vector) -> Any:

@@ -78,7 +78,7 @@ def trigonometric_blocks(d: int = 50) -> Instance:
     def residuals(x: Vector) -> Vector:
         cosines = np.cos(x)
         blocks = np.repeat(np.sum(cosines.reshape(-1, 5), axis=1), 5)
-        return np.asarray(5.0 - factor * (1.0 - cosines) - np.sin(x) - blocks)
+        return 5.0 - factor * (1.0 - cosines) - np.sin(x) - blocks
 
     def row(x: Vector, i: int) -> Vector:
         g = np.zeros(x.size)
@@ -111,7 +111,7 @@ def boundary_value(d: int = 50) -> Instance:
 
     def diagonal(x: Vector) -> Vector:
         u = x + t + 1.0
-        return np.asarray(2.0 * x + weight * u * u * u)
+        return 2.0 * x + weight * u * u * u
 
     objective = _tridiagonal(
         diagonal, lambda u, i: 2.0 + 3.0 * weight * (u + float(t[i]) + 1.0) ** 2, -1.0, -1.0
@@ -130,7 +130,7 @@ def troesch(d: int = 50) -> Instance:
     def diagonal(x: Vector) -> Vector:
         r = 2.0 * x + weight * np.sinh(10.0 * x)
         r[-1] -= 1.0
-        return np.asarray(r)
+        return r
 
     def slope(t: float, i: int) -> float:
         return float(2.0 + 10.0 * weight * np.cosh(10.0 * t))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from goldstein.prox.groups import group_l2, nuclear
-from goldstein.prox.term import Term, box, l1, mcp, scad, simplex
+from goldstein.prox.term import Term, box, group_l2, l1, mcp, nuclear, scad, simplex
 
 __all__ = ["Term", "box", "group_l2", "l1", "mcp", "nuclear", "scad", "simplex"]

@@ -16,8 +16,7 @@ from goldstein.oracles import CountedOracle
 from goldstein.oracles.counted import Map
 from goldstein.oracles.problem import Problem
 from goldstein.result import History, Status
-from goldstein.solvers import Request, Solver, State
-from goldstein.solvers.loop import ENDINGS, Continuation, Outcome, adapt_callback, run, stopped
+from goldstein.solvers import Request, Solver, State, loop
 
 #: Endings of a search that another stage would not change.
 FINAL = (
@@ -91,7 +90,7 @@ class Run:
     course: Course = field(default_factory=Course)
 
     def __post_init__(self) -> None:
-        self._notify = adapt_callback(self.callback)
+        self._notify = loop.adapt_callback(self.callback)
 
     def aimed(self, eps: float, delta: float, more: int = 0) -> Run:
         """Return this run with another target, and a seed so much larger."""
@@ -119,11 +118,11 @@ class Run:
         x: Vector,
         target: Request,
         judge: Any,
-        continuation: Continuation | None = None,
-    ) -> Outcome:
+        continuation: loop.Continuation | None = None,
+    ) -> loop.Outcome:
         """Let the solver search on a function that the problem was reduced to."""
         suspect = getattr(judge, "suspect", None)
-        outcome = run(
+        outcome = loop.run(
             self.solver, function, x, target, judge=judge, suspect=suspect,
             max_time=self.time_left(), callback=self.callback, progress=self.progress,
             continuation=continuation,
@@ -200,7 +199,7 @@ class Reduction(ABC):
 
     def search(self, start: Vector) -> Answer:
         """Search until the claim is proved, or a limit is met."""
-        self.stop.x = self.apply(start)
+        self.stop.x, detail = self.apply(start), ""
         try:
             return self._through_stages(self.stop.x)
         except OutOfCalls:
@@ -208,10 +207,12 @@ class Reduction(ABC):
         except (StopIteration, KeyboardInterrupt) as cause:
             if self.stop.by:
                 raise
-            status = stopped(cause, self.problem.f, self.request)
-        except tuple(ENDINGS) as ending:
-            status = ENDINGS[type(ending)]
-        return self.ended(self.best, status)
+            status = loop.stopped(cause, self.problem.f, self.request)
+        except tuple(loop.ENDINGS) as ending:
+            status, detail = loop.ended_by(ending)
+        answer = self.ended(self.best, status)
+        answer.detail = answer.detail or detail
+        return answer
 
     def _through_stages(self, x: Vector) -> Answer:
         found = self.begin(x)
@@ -267,7 +268,7 @@ class Reduction(ABC):
 
 
 #: Modules of the library's own reductions, loaded one by one until one of them accepts.
-_OWN = ("stationarity", "penalty", "feasible", "prox_term", "values_only")
+_OWN = ("stationarity", "penalty", "prox_term", "values_only")
 
 _known: list[type[Reduction]] = []
 

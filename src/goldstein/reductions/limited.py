@@ -9,24 +9,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from goldstein import errors
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.verifying import CHECKS, checks, confirmed
-from goldstein.checker.arrays import Vector
+from goldstein.checker.arrays import Mask, Matrix, Vector
 from goldstein.checker.blackbox.differences import NOISE
 from goldstein.checker.constrained.limits import Box
 from goldstein.checker.rounding import norm_upper
 from goldstein.construction.judge import Judge
 from goldstein.construction.kkt_claim import Around, state_kkt
-from goldstein.errors import (
-    InputError,
-    KinkError,
-    NotDeterministicError,
-    OutOfCalls,
-    UnresolvedError,
-    WrongGradientError,
-)
 from goldstein.numerics.streams import stream
 from goldstein.oracles import Oracle
 from goldstein.oracles.diagnose import gradient_is_wrong
@@ -49,6 +41,10 @@ SNAP = 0.4
 
 #: A search begins this part of delta off the bounds.
 OFF = 0.01
+
+#: Where the gradient of a constraint is shorter than this part of what it is so far away (against
+#: the length of x, or 1), the latter counts.
+LEVEL, AROUND = 1e-3, 0.5
 
 RUNAWAY = (Status.UNBOUNDED, Status.BALL_TOO_SMALL)
 
@@ -80,14 +76,21 @@ class Limited(Reduction):
     def first_weights(self, x: Vector) -> None:
         """Start near the ratio of the lengths of the gradients."""
         box, rng = self.problem.box, stream(self.request.seed, 0, "weights")
-        jitter = 0.25 * self.request.delta * rng.standard_normal(x.size) / math.sqrt(x.size)
-        y = box.reflect(x + jitter)
+        direction = rng.standard_normal(x.size) / math.sqrt(x.size)
+        y = box.reflect(x + 0.25 * self.request.delta * direction)
         try:
             gradient, _, rows = self.problem.answers(y)
-        except KinkError:
+        except errors.KinkError:
             gradient, rows = np.ones(x.size), np.ones((self.problem.constraints.size, x.size))
         length = float(np.linalg.norm(gradient)) or 1.0
         sizes = np.linalg.norm(rows, axis=1)
+        system = self.problem.constraints
+        if not system.linear.all():
+            # Where a constraint is level at the start, |x|^2 at 0, it says nothing about its size.
+            far = AROUND * max(1.0, float(np.linalg.norm(x))) * direction
+            with contextlib.suppress(errors.GoldsteinError):
+                around = np.linalg.norm(system.rows(box.reflect(x + far)), axis=1)
+                sizes = np.where(sizes < LEVEL * around, around, sizes)
         sizes[sizes < 1e-6 * sizes.max(initial=0.0)] = sizes.max(initial=0.0)
         sizes[sizes == 0.0] = 1.0
         self._rho = length / sizes
@@ -146,12 +149,12 @@ class Limited(Reduction):
             around.keep(known)
             if early and not problem.feasible(around.x):
                 return Answer(around.x, status)
-            certificate = self._stated(around, patience, or_nothing=early)
-        except OutOfCalls:
+            certificate = self._stated(around, patience, or_nothing=early, look=not early)
+        except errors.OutOfCalls:
             status = Status.OUT_OF_CALLS
-        except NotDeterministicError:
+        except errors.NotDeterministicError:
             status = Status.NOT_DETERMINISTIC
-        except UnresolvedError as failure:
+        except errors.UnresolvedError as failure:
             if early:
                 return Answer(around.x, status)
             return Answer(around.x, Status.BALL_TOO_SMALL, None, str(failure))
@@ -162,13 +165,11 @@ class Limited(Reduction):
             return Answer(around.x, Status.NOT_DETERMINISTIC)
         return answer
 
-    def _ask_around(
-        self, around: Around, evidence: Evidence | None, function: Boxed | None
-    ) -> None:
+    def _ask_around(self, around: Around, seen: Evidence | None, function: Boxed | None) -> None:
         """Ask at the points that a search found useful; those not drawn at random are moved."""
         seeds: list[tuple[Vector, Vector | None]] = []
-        if function is not None and evidence is not None:
-            for z, drawn in zip(map(function.invert, evidence.points), evidence.perturbed):
+        if function is not None and seen is not None:
+            for z, drawn in zip(map(function.invert, seen.points), seen.perturbed):
                 # What is known of places that were not drawn at random may be known of a kink.
                 seeds.append((z, function.remembered(z) if drawn else None))
         y, delta, box = around.x, self.request.delta, self.problem.box
@@ -180,7 +181,7 @@ class Limited(Reduction):
 
     def _noisy(self, around: Around) -> bool:
         """Whether a gradient that is asked again differs visibly."""
-        with contextlib.suppress(KinkError, OutOfCalls):
+        with contextlib.suppress(errors.KinkError, errors.OutOfCalls):
             for y, gradient in zip(around.points[:1], around.gradients):
                 gap = norm_upper(self.problem.f.gradient(y) - gradient)
                 return gap > NOISE * max(self.request.eps, norm_upper(gradient))
@@ -242,7 +243,7 @@ class Limited(Reduction):
         functions += [Component(system, i) for i in range(system.size)]
         try:
             wrong = self._wrong(functions, x)
-        except OutOfCalls:
+        except errors.OutOfCalls:
             wrong = self._wrong(functions[1:], x)
         return Answer(x, status, detail=f"that of {', '.join(wrong)}" if wrong else "")
 
@@ -264,7 +265,7 @@ class Limited(Reduction):
         problem, request = self.problem, self.request
         if not problem.box.contains(x):
             outside = int(np.flatnonzero((x < problem.box.lower) | (x > problem.box.upper))[0])
-            raise InputError(
+            raise errors.InputError(
                 f"x[{outside}] = {x[outside]:g} is outside its bounds; a KKT point is inside them, "
                 "exactly. Clip it: np.clip(x, lower, upper)."
             )
@@ -274,10 +275,10 @@ class Limited(Reduction):
         system = problem.constraints
         curved = [Component(system, i) for i in certificate.active if not system.linear[i]]
         for f in (*curved, problem.f):
-            with contextlib.suppress(OutOfCalls):
+            with contextlib.suppress(errors.OutOfCalls):
                 if self._wrong([f], x, request.delta):
-                    raise WrongGradientError(f.name)
-        with contextlib.suppress(OutOfCalls):
+                    raise errors.WrongGradientError(f.name)
+        with contextlib.suppress(errors.OutOfCalls):
             stated = confirmed(certificate, problem.f, problem.box, system, request.seed, True)
             certificate = stated or certificate
         return certificate
@@ -324,9 +325,7 @@ STEPS, PATIENCE = 80, 4
 BEYOND = 1e-4
 
 
-def restored(
-    problem: Problem, x: Vector, reach: float, held: NDArray[np.bool_], seed: int
-) -> Vector:
+def restored(problem: Problem, x: Vector, reach: float, held: Mask, seed: int) -> Vector:
     """Return a point within `reach` of x that satisfies the constraints, or the best one met.
 
     Coordinates in `held` stay. Equalities end next to 0, inequalities at 0 or below.
@@ -353,7 +352,7 @@ def restored(
         nudge = 1e-9 * max(reach, 1e-12) * rng.standard_normal(y.size)
         try:
             rows = system.rows(box.clip(box.reflect(y + nudge)))
-        except KinkError:
+        except errors.KinkError:
             continue
         aim = excess + np.where(system.equal, 0.0, np.sign(excess) * beyond)
         rounding = violated & (np.abs(excess) <= 10.0 * beyond)
@@ -365,9 +364,7 @@ def restored(
     return best
 
 
-def _step(
-    rows: NDArray[np.float64], aim: Vector, y: Vector, problem: Problem, held: NDArray[np.bool_]
-) -> Vector:
+def _step(rows: Matrix, aim: Vector, y: Vector, problem: Problem, held: Mask) -> Vector:
     """Return y after the shortest step that cancels `aim`, coordinates at their bounds held."""
     box, free = problem.box, ~(held | problem.box.fixed)
     for _ in range(10):

@@ -21,28 +21,21 @@ from goldstein.certificates.goldstein import PlusCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.checker.fenchel import term_share
 from goldstein.checker.rounding import distance_upper
-from goldstein.construction.goldstein_claim import Construction, heaviest
+from goldstein.construction.goldstein_claim import Construction
 from goldstein.construction.judge import Judge, last_calls
 from goldstein.errors import InputError, KinkError, OutOfCalls
 from goldstein.numerics.hull_problems import shortest_sum
 from goldstein.numerics.streams import stream, uniform_in_ball
 from goldstein.oracles import CountedOracle, Oracle
-from goldstein.oracles.base import Derived, Wrapper
+from goldstein.oracles.base import Wrapper
 from goldstein.oracles.problem import Problem
-from goldstein.prox.term import Chart, Term
-from goldstein.reductions.base import (
-    Answer,
-    Options,
-    Reduction,
-    Run,
-    no_gradient,
-    register_reduction,
-)
+from goldstein.prox.term import Chart, OnChart, Term
+from goldstein.reductions import base
 from goldstein.reductions.penalty import Penalty
 from goldstein.result import Status
 from goldstein.solvers import Request
 from goldstein.solvers.gather import Enrichment, enrich
-from goldstein.solvers.loop import ENDINGS
+from goldstein.solvers.loop import ENDINGS, ended_by
 
 #: Steps at most; and steps without a change of structure after which it is taken for found.
 MOST, SETTLED = 300, 15
@@ -161,31 +154,17 @@ class Tilted(Wrapper):
         return self.inner.gradient(y) + self.slope
 
 
-class _OnChart(Derived):
-    """f + h in the coordinates of a structure."""
-
-    def __init__(self, f: CountedOracle, chart: Chart) -> None:
-        super().__init__(f)
-        self.chart = chart
-
-    def value(self, x: Vector) -> float:
-        return self.inner.value(self.chart.point(x)) + self.chart.value(x)
-
-    def gradient(self, y: Vector) -> Vector:
-        return self.chart.pull(self.inner.gradient(self.chart.point(y)), y) + self.chart.slope(y)
-
-
-@register_reduction
-class ProxTerm(Reduction):
+@base.register_reduction
+class ProxTerm(base.Reduction):
     """Structure and search take turns; the claim is about f plus subgradients of the term."""
 
     stages = 10
 
     @classmethod
-    def accepts(cls, problem: Problem, options: Options) -> bool:
+    def accepts(cls, problem: Problem, options: base.Options) -> bool:
         return problem.term is not None
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: base.Run) -> None:
         super().__init__(run)
         assert self.problem.term is not None
         self.f, self.term = self.problem.f, self.problem.term
@@ -198,30 +177,34 @@ class ProxTerm(Reduction):
     def apply(self, start: Vector) -> Vector:
         return self.term.prox(start, 0.0)
 
-    def stage(self, x: Vector, stage: int) -> Vector | Answer:
+    def stage(self, x: Vector, stage: int) -> Vector | base.Answer:
         try:
             with self.f.reserved(last_calls(self.f, x.size)):
                 self._near = self._improve(stage)
                 if self._proved_simpler(self._near, stage) or self._proved(self._near, stage):
-                    return Answer(self.best, Status.VERIFIED, self.certificate)
+                    return base.Answer(self.best, Status.VERIFIED, self.certificate)
         except _Ended as end:
             return self.ended(self.best, end.args[0])
         if self.run.late:
             return self.ended(self.best, Status.OUT_OF_TIME)
         return self.best if stage < self.stages - 1 else self.ended(self.best, Status.STALLED)
 
-    def ended(self, x: Vector, status: Status) -> Answer:
+    def ended(self, x: Vector, status: Status) -> base.Answer:
         """Prove what can be proved of the last point."""
         if status in _FINAL:
-            return Answer(x, status)
-        if self.certificate is None or not np.array_equal(self.certificate.x, x):
-            self.certificate = None
-            try:
-                with suppress(OutOfCalls):
-                    status = Status.VERIFIED if self._proved(self._near, self.stages) else status
-            except tuple(ENDINGS) as ending:
-                status = ENDINGS[type(ending)]
-        return Answer(x, status, self.certificate)
+            return base.Answer(x, status)
+        found, detail, self.certificate = self.certificate, "", None
+        try:
+            if found is None or not np.array_equal(found.x, x):
+                status = Status.VERIFIED if self._proved(self._near, self.stages) else status
+                found = self.certificate
+            if found is not None and status not in (Status.VERIFIED, Status.OUT_OF_TIME):
+                found = self._judge.left_of(found)
+        except OutOfCalls:  # nobody has looked
+            found = None
+        except tuple(ENDINGS) as ending:
+            found, (status, detail) = None, ended_by(ending)
+        return base.Answer(x, status, found, detail)
 
     def claim(self, x: Vector) -> PlusCertificate:
         """State how stationary a point is, without moving it."""
@@ -233,9 +216,8 @@ class ProxTerm(Reduction):
         self.stop.x = x
         claim = self._claim([], 0)
         if claim is None:
-            raise no_gradient(self.request.delta)
-        self._judge.look(x, heaviest(claim))
-        return claim
+            raise base.no_gradient(self.request.delta)
+        return self._judge.left_of(claim)
 
     def _moved(self, x: Vector) -> None:
         """Go to x, and tell those who watch."""
@@ -277,22 +259,22 @@ class ProxTerm(Reduction):
         """Let the solver search in these coordinates, between their bounds if they have some."""
         if chart.start.size == 0:
             return chart.point(chart.start), []
-        counted = CountedOracle(_OnChart(self.f, chart))
+        counted = CountedOracle(OnChart(self.f, chart))
         if chart.bounds is not None:
             found = self._limited(counted, chart.start, target, {"bounds": chart.bounds})
         else:
             run = self.run.apart(Problem.of(counted, chart.start), target)
             judge = Judge(counted, target, {}, run.options.check_gradient)
             outcome = run.solve(counted, chart.start, target, judge)
-            found = Answer(outcome.state.x, outcome.status, outcome.certificate)
+            found = base.Answer(outcome.state.x, outcome.status, outcome.certificate)
         x = chart.point(found.x)
         self._end_if_final(found.status, x)
         points = () if found.certificate is None else found.certificate.points
         return x, [chart.point(u) for u in points]
 
-    def _limited(self, f: Oracle, x: Vector, target: Request, limits: dict[str, Any]) -> Answer:
+    def _limited(self, f: Oracle, x: Vector, aim: Request, limits: dict[str, Any]) -> base.Answer:
         counted = CountedOracle(f, max(1, int(self.f.limit - self.f.calls)))
-        run = self.run.apart(Problem.of(counted, x, **limits), target)
+        run = self.run.apart(Problem.of(counted, x, **limits), aim)
         with counted.reserved(1):
             found = Penalty(run).search(x)
         self.stop.by = run.request.stop.by
@@ -329,15 +311,14 @@ class ProxTerm(Reduction):
     def _proved(self, near: list[Vector], turn: int) -> bool:
         """State what can be proved of x; return whether it is what was asked for."""
         claim = self._claim(near, turn)
+        if claim is not None and claim.eps <= self.request.eps:
+            claim = self._judge.confirmed(claim)
         if claim is None:
             return False
         known = self.certificate
         if known is None or not np.array_equal(known.x, self.best) or claim.eps < known.eps:
             self.certificate = claim
-        if claim.eps > self.request.eps:
-            return False
-        self._judge.look(self.best, heaviest(claim))
-        return True
+        return claim.eps <= self.request.eps
 
     def _claim(self, near: list[Vector], turn: int) -> PlusCertificate | None:
         x, request, term = self.best, self.request, self.term

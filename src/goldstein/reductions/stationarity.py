@@ -1,25 +1,39 @@
 """The kinds of stationarity that `minimize` and `certify` can be asked for, by name.
 
 No reduction: the solver gets f itself, and the claim is about a ball around its last point.
+
+A minimum: claims of stationarity at shrinking targets, each tried as a proof of a minimum.
+
+Where a proof fails because the function falls, the run goes on from the lower point.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from goldstein import errors
 from goldstein.certificates.kkt import KKTCertificate
+from goldstein.certificates.minimum import MinimumCertificate, Refutation
 from goldstein.certificates.near import Attempt as Attempt
 from goldstein.certificates.near import separating
 from goldstein.certificates.verifying import as_proved
 from goldstein.checker.arrays import Vector
+from goldstein.checker.constrained.near import ExactProblem, exact_problem
+from goldstein.checker.function import Asked
+from goldstein.checker.minimum.feasible import Feasible
+from goldstein.checker.minimum.lines import is_large
+from goldstein.checker.minimum.lower import certain_fall
+from goldstein.checker.rationals import to_fractions
+from goldstein.construction.cases import prove_box, with_cases
 from goldstein.construction.cold import Cold, hint_around
 from goldstein.construction.judge import Judge, last_calls
-from goldstein.errors import InputError, InputTypeError, NotCertifiableError, OutOfCalls
+from goldstein.construction.minimum import prove_minimum, refuted, with_gap
+from goldstein.construction.rows import lower_point, minimum_by_rows
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.streams import smallest_delta
 from goldstein.oracles.diagnose import check_gradient
@@ -28,7 +42,7 @@ from goldstein.reductions.base import FINAL, Answer, Options, Reduction, Run, re
 from goldstein.result import Status
 from goldstein.solvers import Request, State
 from goldstein.solvers.gather import Enrichment
-from goldstein.solvers.loop import ENDINGS, Continuation, Outcome
+from goldstein.solvers.loop import ENDINGS, Continuation, Outcome, ended_by
 
 #: (eps, delta, smallest delta) -> targets of the weaker claims that are tried in turn.
 Targets = Callable[[float, float, float], Iterator[tuple[float, float]]]
@@ -89,7 +103,7 @@ def stationarity_named(name: Any) -> Stationarity:
     """Return a kind of stationarity, or refuse an unknown one."""
     if not (isinstance(name, str) and name in _KINDS):
         names = " or ".join(map(repr, stationarity_names()))
-        raise InputError(f"stationarity must be {names}, got {name!r}.")
+        raise errors.InputError(f"stationarity must be {names}, got {name!r}.")
     return _KINDS[name]
 
 
@@ -102,7 +116,11 @@ _NEXT_EPS, _NEXT_DELTA = 0.5, 0.1
 
 #: Seconds that all attempts at the stronger claim may take unless `max_time` says otherwise: as
 #: long as the search itself has taken, and this at least.
-PATIENT_SECONDS = 2.0
+PATIENT_SECONDS = 3.0
+
+#: Parts of what is left that the first attempt, in the largest ball, may take, and a later one;
+#: with fewer seconds left than this no other one begins.
+SHARES, WORTH_A_TRY = (0.25, 0.5), 0.25
 
 #: Targets that bring a proof about constraints no nearer, before one gives up.
 PATIENCE = 2
@@ -198,15 +216,15 @@ class Stronger(Reduction):
             shown = State(answer.x, f.value(answer.x), hint.eps, hint.delta)
             shown.notes["doing"] = "looking for a pivot"
             run.progress(shown, self.problem.f.billed)
-        if not math.isinf(run.deadline):
-            return self.strengthen(self.problem, hint, self.request, run.deadline)
         worked = time.process_time() - self._worked
         # On a machine with other work a second of ours takes longer.
         busy = max((begin - run.course.begin) / max(worked, 1e-3), 1.0)
-        left = max(PATIENT_SECONDS, worked - self._spent) - self._spent
-        found = self.strengthen(self.problem, hint, self.request, begin + left * busy)
+        patience = (max(PATIENT_SECONDS, worked - self._spent) - self._spent) * busy
+        left = patience if math.isinf(run.deadline) else run.deadline - begin
+        share = SHARES[bool(self._spent)]
+        found = self.strengthen(self.problem, hint, self.request, begin + share * left)
         self._spent += time.process_time() - self._worked - worked
-        self._patient = time.perf_counter() < begin + left * busy
+        self._patient = begin + left - time.perf_counter() > WORTH_A_TRY
         if found.certificate is None and not self._patient:
             return found._replace(note=f"{found.note}; max_time= allows for more")
         return found
@@ -248,7 +266,7 @@ class Stronger(Reduction):
             if best is not None and best.eps <= self.request.eps:
                 break
         if best is None:
-            raise NotCertifiableError(
+            raise errors.NotCertifiableError(
                 f"no pivot with a verified proof was found within {self.request.delta:g} of x "
                 f"({note.removeprefix('not proved: ')}); raise delta or max_calls, or ask for "
                 "stationarity='goldstein'."
@@ -259,14 +277,12 @@ class Stronger(Reduction):
 def require_structure(problem: Problem, x: Vector) -> None:
     """Refuse a black box: its kinks are unknown, so no pivot can be verified."""
     if not problem.f.plain.is_written:
-        raise InputTypeError(
+        raise errors.InputTypeError(
             f"stationarity='near' needs a function whose kinks are known, got the black box "
             f"{problem.f.name}; build it from goldstein.Variable and the atoms of goldstein, or "
             "use goldstein.models."
         )
     if problem.limited:
-        from goldstein.checker.constrained.near import exact_problem
-
         exact_problem(problem.box.clip(x), problem.box, problem.constraints, separating)
 
 
@@ -289,7 +305,7 @@ def attempt_near(oracle: Any, hint: Any, request: Request, *, deadline: float) -
 
 
 def _attempt_near_kkt(problem: Problem, hint: Any, request: Request, deadline: float) -> Attempt:
-    from goldstein.construction.near.kkt_pivot_proof import search_near_kkt
+    from goldstein.construction.near.pivot import search_near_kkt
 
     if not isinstance(hint, KKTCertificate):
         return Attempt(None, "not proved: there are no multipliers")
@@ -304,7 +320,7 @@ def _verified(eps: float, fun: Any, search: Callable[[], Attempt], **limits: Any
     """Believe what is found only after its own check."""
     try:
         found = search()
-    except NotCertifiableError as why:
+    except errors.NotCertifiableError as why:
         return Attempt(None, f"not proved: {why}")
     proof = found.certificate
     if proof is None:
@@ -339,10 +355,7 @@ class Plain(Reduction):
         run, f = self.run, self.problem.f
         if not (run.options.leaps and run.solver.name.startswith("auto") and f.plain.is_written):
             return x
-        from goldstein.construction.prox_linear import (  # brings linear programs
-            applies,
-            head_start,
-        )
+        from goldstein.construction.prox_linear import applies, head_start  # brings linear programs
 
         oracle: Any = f.plain
         return head_start(oracle, f, x, run.deadline) if applies(oracle) else x
@@ -364,14 +377,14 @@ class Plain(Reduction):
         try:
             certificate = judge.last_word(self.run.solver, outcome)
         except tuple(ENDINGS) as ending:
-            status = ENDINGS[type(ending)]
+            status, outcome.detail = ended_by(ending)
         if certificate is not None and certificate.eps <= self.request.eps:
             status = Status.VERIFIED  # the run was cut short with the proof in its hands
         return certificate, status
 
     def _answer(self, outcome: Outcome, certificate: Any, status: Status) -> Answer:
         x = outcome.state.x
-        detail = self._blame(x) if status is Status.WRONG_GRADIENT else ""
+        detail = self._blame(x) if status is Status.WRONG_GRADIENT else outcome.detail
         return Answer(x, status, certificate, detail, outcome.state.fx)
 
     def invert(self, answer: Answer) -> Answer:
@@ -386,7 +399,7 @@ class Plain(Reduction):
 
     def _blame(self, x: Vector) -> str:
         """Name the coordinates in which the gradient is wrong, as far as calls are left."""
-        with contextlib.suppress(OutOfCalls, InputError):
+        with suppress(errors.OutOfCalls, errors.InputError):
             return check_gradient(self.problem.f, x=x, points=3).message
         return ""
 
@@ -400,7 +413,7 @@ class Plain(Reduction):
             return found
         proved = as_proved(found, f.plain, request.seed, request.eps)
         if proved is None:
-            raise NotCertifiableError(
+            raise errors.NotCertifiableError(
                 f"the gradients of {f.name} are lost to rounding in float64; rescale the data or "
                 "rearrange the expression."
             )
@@ -408,3 +421,183 @@ class Plain(Reduction):
 
     def hint(self, x: Vector) -> Any:
         return hint_around(self.problem.f, x, self.request, self.run.deadline)
+
+
+#: Without a bound of their own, minorants as flat as this count as flat.
+FLAT = 1e-8
+
+#: With so many numbers in the gradients of all entries, more than a gap is tried to be proved.
+SOME = 2**18
+
+#: The ball on which a gap is stated where no minimum is proved, in units of delta.
+AROUND = 10.0
+
+PROVED = "proved"
+
+
+def is_minimum(found: Any, eps: float, delta: float) -> bool:
+    """Is a claim one about a minimum: nothing is lower but by what eps and rounding allow?"""
+    if not isinstance(found, MinimumCertificate) or found.delta > delta:
+        return False
+    low = found.strict or found.scope != "ball" or found.gap <= found.eps * found.radius + FLAT
+    return low and found.growth >= 0 and found.eps <= (eps or FLAT)
+
+
+def limits_at(problem: Problem, x: Vector) -> ExactProblem | None:
+    """Return bounds and constraints as the checker reads them; None where there are none."""
+    if not problem.limited:
+        return None
+    if not problem.feasible(x):
+        raise errors.NotCertifiableError("the point is not feasible.")
+    return exact_problem(x, problem.box, problem.constraints, None)
+
+
+def prove(problem: Problem, hint: Any, request: Request, deadline: float) -> Attempt:
+    """Try to prove a minimum next to what a weaker certificate speaks of."""
+    fun: Any = problem.f.plain
+    if not fun.is_written:
+        return Attempt(None, "not proved: it takes an expression")
+    program, x, near = fun.program(), hint.x, None
+    try:
+        limits = limits_at(problem, x)
+        found = prove_minimum(program, x, x.tolist(), deadline, limits)
+        if is_minimum(found, request.eps, request.delta):
+            return Attempt(found, PROVED)
+        near = prove_near(problem, hint, request, deadline).certificate
+        pivot = x.tolist() if near is None else near.exact_pivot
+        if near is not None and near.delta > 0:
+            found = prove_minimum(program, x, pivot, deadline, limits)
+            if is_minimum(found, request.eps, request.delta):
+                return Attempt(found, PROVED)
+        descent = getattr(hint, "descent", None)
+        more = [] if descent is None else [descent]
+        least = 0.0 if near is None else near.eps
+        denied = refuted(program, x, pivot, least, more, limits, deadline)
+    except errors.GoldsteinError as why:
+        return Attempt(near, f"not proved: {why}")
+    if denied is not None:
+        return Attempt(denied, denied.said())
+    return Attempt(near, "not proved: no minorant was found that shows a minimum")
+
+
+def by_rows(problem: Problem, x: Vector, request: Request, deadline: float, stay: bool) -> Any:
+    """Return what the multipliers of a large function of rows show; None where it is none.
+
+    It is about a point found from x, or x itself: then it may be a lower point.
+    """
+    fun: Any = problem.f.plain
+    with suppress(errors.GoldsteinError):
+        program = None if problem.limited or not fun.is_written else fun.program()
+        if program is None or not is_large(program):
+            return None
+        found, best = minimum_by_rows(program, x, deadline, stay)
+        if found.eps > (request.eps or FLAT) or found.gap > FLAT * max(1.0, abs(fun.value(x))):
+            return lower_point(program, x, best) if stay else None
+        if max(node.size for node in program.nodes) * program.dim <= SOME:
+            with suppress(errors.GoldsteinError):
+                more = prove_minimum(program, found.x, found.x.tolist(), deadline)
+                if more is not None and more.strict and is_minimum(more, request.eps, 0.0):
+                    return more
+        return found
+    return None
+
+
+def everywhere(problem: Problem, found: Any, deadline: float) -> tuple[Any, Vector | None]:
+    """Look at a function of few kinks case by case; return the claim, and a lower point met."""
+    fun: Any = problem.f.plain
+    if not (fun.is_written and isinstance(found, MinimumCertificate) and found.scope == "ball"):
+        return found, None
+    try:
+        limits, program = limits_at(problem, found.x), fun.program()
+        if limits is not None and found.penalties is not None:
+            program = Feasible(program, limits, found.penalties).program
+        found, lower = with_cases(program, found, deadline=deadline)
+    except errors.GoldsteinError:
+        return found, None
+    return found, lower if lower is None or problem.feasible(lower) else None
+
+
+class Minimal(Stronger):
+    """Searches for a minimum; goes on where the function is seen to fall."""
+
+    def _prove(self, hint: Any) -> Attempt:
+        f, curvature = self.problem.f, self.run.options.curvature
+        if f.plain.is_written or self.problem.limited:
+            return self.strengthen(self.problem, hint, self.request, self.run.deadline)
+        if curvature is not None:
+            points, eps = getattr(hint, "points", []), float(hint.eps)
+            with f.reserved(int(max(0, f.limit - f.calls) // 2)):
+                found = prove_box(f, hint.x, curvature, points, eps, self.run.deadline)
+            if found is not None:
+                return Attempt(found, PROVED)
+        denied = self._denied(hint)
+        return denied or Attempt(None, "not proved: a black box needs curvature=, or an Expression")
+
+    def _denied(self, hint: Any) -> Attempt | None:
+        """Return the lower point that a search has met, where there is one."""
+        step, direction = hint.meta.get("descent_step"), getattr(hint, "descent", None)
+        if direction is None or not isinstance(step, float):
+            return None
+        point, fall = hint.x + step * direction, 0.0
+        with suppress(errors.ContradictedError, errors.UnresolvedError):
+            # With more room than a check leaves: another machine rounds otherwise.
+            fall = certain_fall(Asked(self.problem.f), hint.x, point, rooms=2.0)
+        if not fall > 0:
+            return None
+        denied = Refutation(
+            x=hint.x, point=point, direction=direction, fall=fall, label="conditional",
+            exact_pivot=tuple(to_fractions(hint.x)),
+        )  # fmt: skip
+        return Attempt(denied, denied.said())
+
+    def stage(self, x: Vector, stage: int) -> Vector | Answer:
+        found = None if stage else by_rows(self.problem, x, self.request, self.run.deadline, False)
+        if found is not None:
+            return Answer(found.x, Status.VERIFIED, found)
+        answer = self._weaker_answer(x, stage)
+        if answer.certificate is None or self.stop.by:
+            return self._without_proof()
+        found = self._prove(answer.certificate)
+        if found.note == PROVED:
+            proof, better = everywhere(self.problem, found.certificate, self.run.deadline)
+            if better is not None and stage + 1 < self.stages:
+                return better
+            return replace(answer, status=Status.VERIFIED, certificate=proof, detail="")
+        self._why = answer.detail = found.note.removeprefix("not proved: ")
+        if isinstance(found.certificate, Refutation) and stage + 1 < self.stages:
+            self._verified = None  # what was shown is about a point that is no minimum
+            lower: Vector = found.certificate.point
+            return lower
+        self._idle += 1
+        going = answer.status is Status.VERIFIED and self._idle < PATIENCE
+        return answer.x if going else self._without_proof()
+
+    def claim(self, x: Vector) -> Any:
+        """Return a minimum, a refutation, a ball with its gap, or what is weaker."""
+        self.begin(x)
+        weaker = by_rows(self.problem, x, self.request, self.run.deadline, True)
+        if weaker is not None:
+            return weaker
+        for stage in range(min(self.stages, PATIENCE)):
+            hint = self._at(stage).hint(x)
+            if hint is None:
+                break
+            found = self._prove(hint)
+            if found.note == PROVED or isinstance(found.certificate, Refutation):
+                return everywhere(self.problem, found.certificate, self.run.deadline)[0]
+            weaker = found.certificate or weaker
+        fun: Any = self.problem.f.plain
+        if fun.is_written:
+            with suppress(errors.GoldsteinError):
+                limits, size = limits_at(self.problem, x), AROUND * self.request.delta
+                around = with_gap(fun.program(), x, x.tolist(), size, limits)
+                if around is not None and around.eps <= (self.request.eps or FLAT):
+                    return around
+        if weaker is not None:
+            return weaker
+        found = self.weaker(self.run).claim(x)
+        denied = None if self.problem.limited or not found.is_short else self._denied(found)
+        return found if denied is None else denied.certificate
+
+
+register_stationarity(Stationarity("minimum", None, smaller_targets, prove, reduction=Minimal))

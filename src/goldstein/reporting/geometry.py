@@ -126,8 +126,7 @@ def _plane(rest: Vector, vectors: list[Vector], size: int) -> tuple[Matrix, tupl
     for e in basis:
         centred = centred - np.outer(centred @ e, e)
     if len(centred):
-        widest = np.linalg.svd(centred, full_matrices=False)[2]
-        basis += list(widest[: 2 - len(basis)])
+        basis += list(np.linalg.svd(centred, full_matrices=False)[2][: 2 - len(basis)])
     for axis in np.eye(2, size):  # where there are too few vectors, any direction will do
         if len(basis) < 2:
             left = axis - sum((e @ axis) * e for e in basis)
@@ -146,8 +145,7 @@ def hull_of(points: Matrix) -> Matrix:
         return np.asarray(points[ConvexHull(points).vertices])
     except QhullError:  # all on a line
         along = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2][0]
-        order = np.argsort(points @ along)
-        return np.asarray(points[order[[0, -1]]])
+        return np.asarray(points[np.argsort(points @ along)[[0, -1]]])
 
 
 @dataclass(frozen=True)

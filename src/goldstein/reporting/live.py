@@ -191,8 +191,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: Any
 
     def do_GET(self) -> None:
-        hosts = self.headers.get_all("Host") or []
-        status, kind, content = self.server.answer(hosts, self.path)
+        status, kind, content = self.server.answer(self.headers.get_all("Host") or [], self.path)
         try:
             self.send_response(status)
             self.send_header("Content-Type", kind)

@@ -25,30 +25,27 @@ def page(subject: Subject, live: str = "") -> str:
     """Return the whole page; `live` is the address where a running page asks for news."""
     script = _resource("page.js")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    html: str = _environment().get_template("page.html").render(
+    return _environment().get_template("page.html").render(
         head=_head(subject), sections=sections_of(subject), live=live,
         style=_ours(_resource("style.css")), script=_ours(script), script_hash=f"sha256-{digest}",
         version=goldstein.__version__,
     )  # fmt: skip
-    return html
 
 
 def body(subject: Subject) -> str:
     """Return what changes while a run goes on."""
     template = _environment().get_template("body.html")
-    html: str = template.render(head=_head(subject), sections=sections_of(subject))
-    return html
+    return template.render(head=_head(subject), sections=sections_of(subject))
 
 
 def _head(subject: Subject) -> dict[str, Any]:
     """What stands at the top."""
     result, certificate = subject.result, subject.certificate
     told = f"{result.nfev} values, {result.ngev} gradients"
-    calls = str(subject.calls) if subject.running else told
     facts = [
         ("f(x)", number(result.fun, 10)),
         ("variables", str(subject.x.size)),
-        ("calls", calls),
+        ("calls", str(subject.calls) if subject.running else told),
         ("steps", str(result.nit)),
         ("time", f"{result.time:.3g} s"),
         ("method", result.method if subject.running else f"{result.method}, seed {result.seed}"),

@@ -18,9 +18,7 @@ from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.limits import as_box
 from goldstein.checker.function import is_vector, put_together
 from goldstein.errors import GoldsteinError
-from goldstein.oracles import CountedOracle, Oracle
-from goldstein.oracles.differences import Stencil
-from goldstein.oracles.function import flat_point
+from goldstein.oracles import CountedOracle, Oracle, differences, function
 from goldstein.oracles.problem import Problem, as_system
 from goldstein.reporting.geometry import Geometry, geometry_of
 from goldstein.result import History, Result, minimality
@@ -78,7 +76,7 @@ class Subject:
         """The point as one vector."""
         if self.certificate is not None:
             return np.asarray(self.certificate.x)
-        return flat_point(self.result.x, "x")[1]
+        return function.flat_point(self.result.x, "x")[1]
 
     @cached_property
     def geometry(self) -> Geometry:
@@ -104,7 +102,7 @@ class Subject:
         # Constraints without a gradient are asked for values here, and for no differences.
         system = as_system(
             () if constraints is None else constraints, box.clip(self.x),
-            stencil=Stencil(box.lower, box.upper, 0),
+            stencil=differences.Stencil(box.lower, box.upper, 0),
         )  # fmt: skip
         return Problem(CountedOracle(self.fun), box, system)
 
@@ -139,8 +137,8 @@ class Subject:
         if is_vector(layout):
             return (fun,)
         return (
-            lambda point: fun.value(flat_point(point, "x")[1]),
-            lambda point: put_together(layout, fun.gradient(flat_point(point, "x")[1])),
+            lambda point: fun.value(function.flat_point(point, "x")[1]),
+            lambda point: put_together(layout, fun.gradient(function.flat_point(point, "x")[1])),
         )
 
 

@@ -17,6 +17,7 @@ from goldstein.calculus.tracing import TraceError, traced_oracle
 from goldstein.certificates import GoldsteinCertificate, KKTCertificate, ValuesCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.checker.constrained.limits import as_box
+from goldstein.construction.values_claim import least_cost
 from goldstein.errors import InputError, OracleError
 from goldstein.numerics.streams import seed_from, smallest_delta, stream
 from goldstein.oracles.problem import given, lacks_gradient
@@ -33,8 +34,9 @@ CLAIM = 0.1
 #: The accuracy that `tol=0` stands for.
 LEAST = 2.0**-52
 
-#: The step that a slope is measured with, relative to the point.
-STEP = 2.0**-17
+#: A slope is measured along so many directions, with steps of this size, relative to the point, and
+#: with halves of them; where those do not agree on this part of it, noise is all that is seen.
+DIRECTIONS, STEP, AGREED = 3, 2.0**-17, 0.1
 
 #: Options that go with values only.
 STATISTICAL = {"confidence", "search_eps", "workers"}
@@ -207,8 +209,7 @@ def as_optimize_result(found: Result) -> OptimizeResult:
 def _combination(certificate: Any) -> Vector | None:
     """The subgradient of f that was found: the certified combination of gradients near x."""
     if isinstance(certificate, GoldsteinCertificate | KKTCertificate):
-        combined: Vector = certificate.weights @ certificate.gradients
-        return combined
+        return certificate.weights @ certificate.gradients
     return certificate.mean if type(certificate) is ValuesCertificate else None
 
 
@@ -240,12 +241,16 @@ def _with_one_entry(jac: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _slope(fun: Callable[..., Any], x: Vector, args: Any, bounds: Any, rng: Any) -> float:
-    """Return how steep f is at x, about, by a difference along a random direction."""
-    box, step = as_box(bounds, x.size), stream(seed_from(rng), 0, "slope").standard_normal(x.size)
-    step *= STEP * max(1.0, float(np.linalg.norm(x))) / float(np.linalg.norm(step))
-    ahead, behind = box.clip(x + step), box.clip(x - step)
-    rise = abs(fun(ahead, *args) - fun(behind, *args)) / (np.linalg.norm(ahead - behind) or 1.0)
-    return float(np.sqrt(x.size) * rise) if np.isfinite(rise) else 0.0
+    """Return how steep f is at x, about, by differences; 0 where they show noise, or a kink."""
+    box, d = as_box(bounds, x.size), x.size
+    ways = stream(seed_from(rng), 0, "slope").standard_normal((DIRECTIONS, d))
+    ways *= STEP * max(1.0, float(np.linalg.norm(x))) / np.linalg.norm(ways, axis=1)[:, None]
+    ahead, behind = (box.clip(x + s * np.vstack([ways, 0.5 * ways])) for s in (1.0, -1.0))
+    lengths = np.linalg.norm(ahead - behind, axis=1)
+    rises = [float(fun(a, *args) - fun(b, *args)) for a, b in zip(ahead, behind, strict=True)]
+    whole, half = np.split(np.array(rises) / np.where(lengths > 0.0, lengths, 1.0), 2)
+    agreed = np.abs(whole - half).max() <= AGREED * np.abs(whole).max()
+    return float(np.sqrt(d * np.mean(whole**2))) if agreed else 0.0
 
 
 def _set_target(
@@ -253,24 +258,26 @@ def _set_target(
 ) -> int:
     """Take eps and delta out of the options, or derive them from tol and, for values, the slope.
 
-    Return how many values that took.
+    Return how many values that took: none where `max_calls` does not pay for a claim twice.
     """
     tol = rest.pop("tol", None)
     if tol is not None and not (is_number(tol) and 0 <= tol < np.inf):
         raise InputError(f"tol must be a finite number, zero or more, got {tol!r}.")
     tol = TOL if tol is None else max(float(tol), LEAST)
-    gtol = rest.pop("gtol", None)
-    eps, delta = rest.pop("eps", gtol), rest.pop("delta", None)
+    eps, delta = rest.pop("eps", rest.pop("gtol", None)), rest.pop("delta", None)
     if delta is None:
         delta = max(tol * max(1.0, float(np.abs(start).max())), smallest_delta(start))
     asked = 0
     if eps is None:
         eps = tol
         if slope is not None:
-            asked = 2
             # The search has the accuracy, the statistical claim what it can have.
             task["options"] = {"search_eps": tol, **(task["options"] or {})}
-            eps = max(tol, CLAIM * max(1.0, slope()))
+            eps, most = max(tol, CLAIM), task.get("max_calls")
+            if most is None or (is_number(most) and most >= 2 * least_cost(start.size)):
+                asked = 4 * DIRECTIONS
+                task |= {} if most is None else {"max_calls": most - asked}
+                eps = max(eps, CLAIM * slope())
     task |= {"eps": eps, "delta": delta}
     return asked
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
-from goldstein.calculus.blocked_rows import BlockedRows
+from goldstein.calculus.constants import BlockedRows
 from goldstein.calculus.operators import row_norms
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.enclosed.arrays import Enclosure, product_part, sum_of_parts
@@ -104,9 +104,7 @@ class ChunkedRows(BlockedRows):
 
     def transposed_product(self, a: Vector) -> Vector:
         pulls = self._signs * a
-        parts = self._each(_combination, lambda part: (pulls[part], self._intercept))
-        answer: Vector = np.sum(parts, axis=0)
-        return answer
+        return np.sum(self._each(_combination, lambda part: (pulls[part], self._intercept)), axis=0)
 
     def enclosed_transposed_product(self, a: Enclosure) -> Enclosure:
         terms = self.shape[0]
@@ -190,8 +188,7 @@ def _norms(block: Any, intercept: bool) -> Vector:
 
 
 def _rows(block: Any, index: NDArray[np.intp], signs: Vector, intercept: bool) -> Matrix:
-    rows: Matrix = labelled_rows(np.asarray(block)[index], signs, intercept=intercept)
-    return rows
+    return labelled_rows(np.asarray(block)[index], signs, intercept=intercept)
 
 
 class ChunkedNetwork(Oracle):
@@ -348,5 +345,4 @@ def _gradient(
     chunk: Any, beside: tuple[Loss, Vector], shared: tuple[Architecture, Weights, float]
 ) -> Any:
     net, weights, scale = shared
-    parts = (rows.gradient(net, weights, scale) for rows in _blocks(chunk, beside))
-    return joined(parts, net.dim)
+    return joined((rows.gradient(net, weights, scale) for rows in _blocks(chunk, beside)), net.dim)

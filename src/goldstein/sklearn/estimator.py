@@ -101,10 +101,9 @@ class ProvedEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _options(self, seed: int, kind: Callable[..., Any] = Options, **more: Any) -> Any:
         """Return what a fit shall reach and may take."""
-        near = self.certificate == "near"
         return kind(
-            self.eps, self.delta, seed, max_calls=self.max_calls, max_time=self.max_time, near=near,
-            **more,
+            self.eps, self.delta, seed, max_calls=self.max_calls, max_time=self.max_time,
+            near=self.certificate == "near", **more,
         )  # fmt: skip
 
     def _remember_claims(self, fits: list[Any]) -> None:
@@ -127,8 +126,7 @@ class ProvedEstimator(BaseEstimator):  # type: ignore[misc]
         if unknown.any():
             raise InputError(f"y has the class {y[unknown][0]!r}, which was not in the training.")
         labels = np.searchsorted(self.classes_, y)
-        factors = class_weights(self.class_weight, self.classes_, y, weights)
-        return labels, weights * factors[labels]
+        return labels, weights * class_weights(self.class_weight, self.classes_, y, weights)[labels]
 
 
 def known_classes(y: NDArray[Any]) -> NDArray[Any]:
@@ -233,8 +231,7 @@ def merged_rows(X: Any, targets: NDArray[Any], weights: Vector) -> tuple[Any, ND
         if X.shape[0] * X.shape[1] > WRITTEN_OUT:
             return X, targets, weights
         X = X.toarray()
-    whole = np.column_stack([targets, X])
-    rows, group = np.unique(whole, axis=0, return_inverse=True)
+    rows, group = np.unique(np.column_stack([targets, X]), axis=0, return_inverse=True)
     together = np.bincount(group.ravel(), weights=weights, minlength=len(rows))
     return rows[:, 1:].copy(), rows[:, 0].astype(targets.dtype), together.astype(np.float64)
 

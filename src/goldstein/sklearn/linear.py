@@ -54,8 +54,7 @@ class Table(NamedTuple):
     def residuals(self, c: Expression) -> Expression:
         """Return y - A c."""
         A: Any = self.A
-        y: Any = self.y
-        return y - A @ c
+        return self.y - A @ c
 
 
 @dataclass(eq=False, repr=False)
@@ -531,6 +530,9 @@ class QuantileRegressor(ProvedLinear):
 #: Constants of 95 % efficiency for normal errors.
 THRESHOLDS = {"tukey": 4.685, "huber": 1.345}
 
+#: Residuals up to this, in the unit of y, are met exactly.
+EXACT = 1e-9
+
 
 @dataclass(eq=False, repr=False)
 class RobustRegressor(ProvedLinear):
@@ -564,7 +566,8 @@ class RobustRegressor(ProvedLinear):
     coef_, intercept_
     scale_ : float
         Robust scale of the residuals, for normal errors their standard deviation; rows with
-        `abs(y - predict(X)) > 2.5 * scale_` are usually called outliers.
+        `abs(y - predict(X)) > 2.5 * scale_` are usually called outliers. Where most rows are met
+        exactly, one that makes outliers of all others.
     objective_ : float
         Mean loss; of residuals in units of `scale_` for tukey and huber.
     minimum_, gap_
@@ -629,15 +632,14 @@ class RobustRegressor(ProvedLinear):
     def _prepare(self, table: Table, rng: np.random.Generator) -> list[Vector]:
         (n, p), trimmed = table.A.shape, self.loss == "trimmed"
         if self.loss == "absolute":
-            half = np.array([0.5])
-            found = quantile_coefficients(*table, half, np.zeros(p), ordered=False)[0][0]
-            s = start.s_scale(table.y - table.A @ found, table.weights)
+            found = quantile_coefficients(*table, np.array([0.5]), np.zeros(p), ordered=False)[0][0]
+            s = start.s_scale(table.y - table.A @ found, table.weights, p)
         else:
             share = self._kept(table) / n if trimmed else 0.5
             starts = start.trimmed_starts(*table, share, self.n_init, rng)
             found, s = start.s_estimate(*table, starts)
             found = starts[0] if trimmed else found
-        self._scale = s if s > 1e-9 else 1.0  # an exact fit has no scale
+        self._scale = s if s > EXACT else self._below(table.y - table.A @ found)
         if self.loss in THRESHOLDS:
             loss = start.TUKEY if self.loss == "tukey" else start.HUBER
             c = self._bound * self._scale
@@ -645,6 +647,12 @@ class RobustRegressor(ProvedLinear):
             losses = [table.weights @ loss.value(table.y - table.A @ x, c) for x in ends]
             found = ends[int(np.argmin(losses))]
         return [found]
+
+    def _below(self, residuals: Vector) -> float:
+        """Return a scale that makes wrong rows of all that an exact fit of most does not meet."""
+        sizes = np.abs(residuals)
+        least = float(sizes[sizes > EXACT].min(initial=np.inf))
+        return max(1e-6, 0.5 * least / THRESHOLDS["tukey"]) if np.isfinite(least) else 1.0
 
     def _functions(self, table: Table) -> list[Expression]:
         residuals = table.residuals(Variable(table.A.shape[1]))

@@ -171,8 +171,7 @@ class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
         if not check.finite("truncation", truncation) < 1:
             raise InputError(f"truncation must be less than 1, got {truncation!r}.")
         width = 1.0 - truncation
-        weight = None if C is None else C * width
-        return cls(rho=width, C=weight, shift=truncation, **parameters)
+        return cls(rho=width, C=None if C is None else C * width, shift=truncation, **parameters)
 
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the machine.
@@ -279,7 +278,7 @@ class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row."""
-        chosen = check.winners(self.decision_function(X))
+        chosen = check.winners(self.decision_function(X))  # first: it says whether this is fitted
         return np.asarray(self.classes_[chosen])
 
     def _check_parameters(self) -> None:

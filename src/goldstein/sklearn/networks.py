@@ -302,8 +302,7 @@ class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
 
     def predict(self, X: Any) -> Vector:
         """Return the predicted target of each row."""
-        answer: Vector = self._outputs(X) * self._spread + self._centre
-        return answer
+        return self._outputs(X) * self._spread + self._centre
 
     def _data(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, Any, Vector]:
         # A row that is repeated and one with a weight are the same, to the last bit.
@@ -376,7 +375,7 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row."""
-        chosen = check.winners(self._outputs(X))
+        chosen = check.winners(self._outputs(X))  # first: it says whether this is fitted
         return np.asarray(self.classes_[chosen])
 
     def _learn_targets(self, y: NDArray[Any], weights: Vector) -> None:

@@ -213,6 +213,10 @@ class Answers:
             self._keep(self._values, key, known)
         return known
 
+    def known_value(self, x: Vector) -> float | None:
+        """Return f(x) where that was told."""
+        return self._values.get(self._key(x))
+
     def gradient(self, oracle: CountedOracle, y: Vector) -> Vector | None:
         """Return the gradient, or None for a kink."""
         key = self._key(y)

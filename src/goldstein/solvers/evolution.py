@@ -77,8 +77,7 @@ class Population:
     def larger(self) -> Population:
         """Return one of twice as many points with what was learned: noise counts for less in it."""
         grown = Population(self.mean, WIDER * self.spread, 2 * self.size)
-        grown._covariance, grown._axes = self._covariance, self._axes
-        grown._lengths = self._lengths
+        grown._covariance, grown._axes, grown._lengths = self._covariance, self._axes, self._lengths
         return grown
 
     def draw(self, rng: np.random.Generator) -> Matrix:

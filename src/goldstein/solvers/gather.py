@@ -41,14 +41,15 @@ from goldstein.numerics import streams
 from goldstein.numerics.element_model import Mask
 from goldstein.numerics.hull import Hull, min_norm_weights
 from goldstein.oracles import CountedOracle
-from goldstein.solvers.base import Evidence, gradient_of
+from goldstein.solvers.base import Evidence, gradient_of, value_of
+from goldstein.solvers.logic.questions import VALUE
 
 #: A bound this small relative to the gradients is rounding error: nothing more to gain.
 _FLOOR = 1e-14
 
 
 #: A gradient that m accounts for up to this part of |m|^2 is nothing new.
-_NEW = 1e-3
+NEW = 1e-3
 
 #: After so many of them in a row, or so many gradients (more in many variables) without visible
 #: gain, every other point is looked for elsewhere.
@@ -77,6 +78,14 @@ class Enrichment:
     #: And by how much.
     descent_fall: float = 0.0
     kinks: int = 0
+    #: f at x, once it is known.
+    value: float | None = None
+
+    def value_at(self, oracle: CountedOracle, x: Vector) -> float:
+        """Return f at x, asked for once."""
+        if self.value is None:
+            self.value = value_of(oracle, x, VALUE)
+        return self.value
 
     def saw(self, fall: float, least: float, along: Vector, step: float) -> None:
         """Take note of a step, if f falls by more than the least that counts."""
@@ -107,7 +116,6 @@ def enrich(
     hull = Hull(x.size, max(8, 2 * len(found.points)), min(deadline, oracle.deadline))
     for g in found.gradients:
         hull.add(g)
-    value_at_x: float | None = None
     lipschitz = max((math.sqrt(g @ g) for g in found.gradients), default=0.0)
     milestone, since, asked, old, turn = math.inf, 0, 0, 0, 0
     m, norm = x, 0.0
@@ -126,10 +134,10 @@ def enrich(
                 # Values are for the report only: look at the steps 1, 2, 4, 8, ... and at the end.
                 look = asked & (asked - 1) == 0 or since == patience - 1
                 if look and found.descent is None and oracle.has_value:
-                    value_at_x = oracle.value(x) if value_at_x is None else value_at_x
-                    fall = value_at_x - oracle.value(streams.trial_point(x, m, norm, radius, ratio))
+                    here = found.value_at(oracle, x)
+                    fall = here - oracle.value(streams.trial_point(x, m, norm, radius, ratio))
                     # What rounding explains is no fall.
-                    least = max(0.25 * radius * norm, ROUNDED * abs(value_at_x))
+                    least = max(0.25 * radius * norm, ROUNDED * abs(here))
                     found.saw(fall, least, -m / norm, radius * (1.0 - ratio / 8.0))
                 if since >= (patience if found.descent is None else min(patience, SETTLED)):
                     return
@@ -147,7 +155,7 @@ def enrich(
             except KinkError:
                 found.kinks += 1
                 continue
-            old = old + 1 if g @ m >= (1.0 - _NEW) * norm * norm else 0
+            old = old + 1 if g @ m >= (1.0 - NEW) * norm * norm else 0
             lipschitz = max(lipschitz, math.sqrt(g @ g))
             found.points.append(y)
             found.gradients.append(g)
@@ -232,9 +240,6 @@ SAME_PIECE = 1e-2
 #: In more variables the hull problems take too long.
 MOST_VARIABLES = 100
 
-#: A gradient that m accounts for up to this part of |m|^2 is nothing new.
-NEW = 1e-3
-
 
 def firm(
     oracle: CountedOracle,
@@ -278,17 +283,10 @@ def placed(
     x, rows = evidence.x, evidence.gradients
     kept = _pieces(rows, evidence.weights)
     for reach in REACHES:
-        # Where pieces were missing, once more in the midst of where those that count rule.
-        for again in range(2):
-            first = [_direction(rows, j, rng) for j in kept]
-            count = len(first)
-            points, hull = _asked(oracle, x, reach * delta, first, eps, rng, note)
-            if not hull.size or (m := hull.solve()[1]) @ m > eps * eps:
-                break
-            used, found = hull.support, hull.gradients
-            if again or len(points) == count:
-                return Evidence.of(x, points, found, weights=hull.weights)
-            rows, kept = np.concatenate([rows, found]), (used + len(rows)).tolist()
+        first = [_direction(rows, j, rng) for j in kept]
+        points, hull = _asked(oracle, x, reach * delta, first, eps, rng, note)
+        if hull.size and (m := hull.solve()[1]) @ m <= eps * eps:
+            return Evidence.of(x, points, hull.gradients, weights=hull.weights)
     return None
 
 

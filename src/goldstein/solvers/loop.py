@@ -33,6 +33,7 @@ from goldstein.errors import (
     OracleError,
     OutOfCalls,
     OutOfTime,
+    UnresolvedError,
     WrongGradientError,
 )
 from goldstein.numerics.streams import smallest_delta
@@ -203,7 +204,15 @@ ENDINGS: dict[type[Exception], Status] = {
     NotDeterministicError: Status.NOT_DETERMINISTIC,
     BallTooSmallError: Status.BALL_TOO_SMALL,
     WrongGradientError: Status.WRONG_GRADIENT,
+    UnresolvedError: Status.BALL_TOO_SMALL,
 }
+
+
+def ended_by(ending: Exception) -> tuple[Status, str]:
+    """Return how a run ends by what was found out, and what a status does not say by itself."""
+    status = ENDINGS[type(ending)]
+    return status, str(ending) if status is Status.BALL_TOO_SMALL else ""
+
 
 #: Endings that take nothing from a certificate in hand.
 _CUT_SHORT = (
@@ -233,6 +242,8 @@ class Outcome:
     certificate: Any
     history: History
     iterations: int
+    #: What else there is to say about the status.
+    detail: str = ""
 
 
 @dataclass(frozen=True)
@@ -305,8 +316,8 @@ def run(
         status = Status.OUT_OF_TIME if isinstance(limit, OutOfTime) else Status.OUT_OF_CALLS
     except (StopIteration, KeyboardInterrupt) as cause:
         status = stopped(cause, oracle, request)
-    except (NotDeterministicError, BallTooSmallError, WrongGradientError) as ending:
-        status = ENDINGS[type(ending)]
+    except tuple(ENDINGS) as ending:
+        status, end.detail = ended_by(ending)
     except OracleError as failure:
         failure.last_good = oracle.seen(end.state).x.copy() if end.history.calls else None
         raise

@@ -61,12 +61,6 @@ def opened_bundle(path: Path) -> Iterator[Path]:
                     raise InputError(f"{path} holds a file of more than {_MOST} bytes.")
                 for entry in entries:
                     (Path(folder) / entry.filename).write_bytes(bundle.read(entry))
-        except (
-            zipfile.BadZipFile,
-            OSError,
-            RuntimeError,
-            NotImplementedError,
-            EOFError,
-        ) as failure:
+        except (zipfile.BadZipFile, OSError, RuntimeError, EOFError) as failure:
             raise InputError(f"{path} cannot be unpacked ({failure}).") from failure
         yield Path(folder)

@@ -101,9 +101,8 @@ def _read(source: Path) -> tuple[str, Arrays, dict[str, Any]]:
         _require(same, f"{source}: the entries do not match the header.")
         blobs = {name: _entry(archive, name) for name in names}
     same = header.pop("sha256", None) == digest(header, blobs)
-    _require(
-        same, f"{source}: the content does not match its hash; the file was altered or damaged."
-    )
+    altered = "the content does not match its hash; the file was altered or damaged."
+    _require(same, f"{source}: {altered}")
     _require(isinstance(header.get("fields"), dict), f"{source}: the header has no fields.")
     arrays = {name: _array(blobs[f"{name}.npy"], f"{source}: {name}") for name in listed}
     return str(header.get("kind")), arrays, header["fields"]
@@ -293,7 +292,9 @@ class Array:
         array = np.array(value) if self.dtype.kind == "i" else real_numbers(name, value)
         if self.dtype.kind == "i" and array.size and array.dtype.kind not in "iu":
             raise InputTypeError(f"{name} must hold integers.")
-        return closed(array.astype(self.dtype, copy=False))
+        array = array.astype(self.dtype, copy=False)
+        array.setflags(write=False)
+        return array
 
     def read(self, name: str, array: NDArray[Any]) -> NDArray[Any]:
         """Return an array of a file, or refuse what cannot have been written."""
@@ -316,12 +317,6 @@ def text(written: Callable[[Any], Any], read: Callable[[Any], Any], **options: A
 def real_numbers(name: str, values: Any) -> NDArray[np.float64]:
     """Return a float64 copy of real numbers, none of which is rounded."""
     return np.array(exact_floats(values, name, finite=False))
-
-
-def closed(array: NDArray[Any]) -> NDArray[Any]:
-    """Let nobody write to an array any more, and return it."""
-    array.setflags(write=False)
-    return array
 
 
 @dataclass_transform(
@@ -353,7 +348,7 @@ class Stored:
                 continue
             found = codec.held(name, value)
             object.__setattr__(self, name, found)
-            expected = tuple(sizes.setdefault(s, n) for s, n in zip(codec.shape, found.shape))
+            expected = tuple(map(sizes.setdefault, codec.shape, found.shape))
             if found.ndim != len(codec.shape) or found.shape != expected:
                 raise InputError(
                     f"{name} of a {self.kind} certificate has shape {found.shape}, expected "

@@ -167,12 +167,7 @@ class Journal:
         return (_Record(width, begin, count), digest) if whole else None
 
     def asked(
-        self,
-        what: str,
-        x: Vector,
-        question: Question,
-        fits: Fits = lambda _: True,
-        more: bytes = b"",
+        self, what: str, x: Vector, ask: Question, fits: Fits = lambda _: True, more: bytes = b""
     ) -> NDArray[Any]:
         """Return the answer to a question about x from the journal, or ask and keep it.
 
@@ -189,17 +184,16 @@ class Journal:
             if self.failure is not None:
                 raise self.failure
             if number >= len(known):
-                return self._asked_now(digest, x, question)
+                return self._asked_now(digest, x, ask)
             self.recalled += 1
             stored = self._numbers(known[number]) if known[number].width else None
             if not fits(stored):
-                raise self._refused(
-                    f"was altered: what it has as the {what} of a point can be none"
-                )
+                said = f"what it has as the {what} of a point can be none"
+                raise self._refused(f"was altered: {said}")
             if stored is None:
                 raise KinkError("there is a kink, according to the checkpoint", x.copy())
             if self.recalled & (self.recalled - 1) == 0 or known[number] is self._last:
-                self._ask_again(stored, what, x, question)
+                self._ask_again(stored, what, x, ask)
             return stored.astype(_TYPES[known[number].width])
         except CheckpointError as failure:
             self.failure = failure

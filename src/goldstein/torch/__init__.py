@@ -12,9 +12,8 @@ except ImportError as missing:
 
     raise missing_extra("goldstein.torch", "PyTorch", "torch") from missing
 
-from goldstein.torch.data_oracle import DataOracle, certify
 from goldstein.torch.optimizers import O2NC, PSINGD, AdamO2NC
-from goldstein.torch.oracle import TensorOracle, constraint, oracle
+from goldstein.torch.oracle import DataOracle, TensorOracle, certify, constraint, oracle
 from goldstein.torch.replicas import DesynchronisedError, RankSum, check_replicas, sum_over_ranks
 from goldstein.torch.tracing import trace
 from goldstein.torch.watching import GoldsteinStopping, Monitor, Observation

@@ -1,16 +1,18 @@
 """Any PyTorch scalar as an oracle over one float64 vector.
 
-Batches of PyTorch, how a model is called with them, and what its losses divide by.
+Batches of PyTorch, how a model is called with them, and what its losses divide by. At the end the
+loss of a model over a data set, one batch at a time, and its certificate.
 
 Between lists of tensors and one float64 vector; what is computed in less is refused.
 """
 
 from __future__ import annotations
 
-import hashlib
+import copy
 import inspect
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from functools import cached_property, partial, wraps
 from numbers import Number
 from operator import itemgetter
@@ -18,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.distributed as dist
 from numpy.typing import ArrayLike
 from scipy.optimize import NonlinearConstraint
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -25,11 +28,14 @@ from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
+from goldstein.api.certify import certify_data
+from goldstein.certificates import GoldsteinCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError, InputTypeError
-from goldstein.oracles import Oracle
+from goldstein.numerics.exact import LongSum
+from goldstein.oracles import Oracle, data_mean
 from goldstein.oracles.base import name_of
-from goldstein.oracles.data_mean import Trees, require_float64
+from goldstein.torch import replicas
 
 
 class TensorOracle(Oracle):
@@ -271,7 +277,7 @@ def _checked(loss: Any, what: str, entries: int | None) -> torch.Tensor:
             "fn's result does not depend on params through differentiable operations; check for "
             "detach(), .item() or no_grad inside fn."
         )
-    require_float64(loss.dtype, what)
+    data_mean.require_float64(loss.dtype, what)
     return loss.reshape(()) if entries == 1 else loss
 
 
@@ -280,7 +286,7 @@ def _flatten(batch: Any) -> tuple[list[Any], Callable[[list[Any]], Any]]:
     return leaves, lambda others: tree_unflatten(others, structure)
 
 
-TREES = Trees(_flatten, torch.cat, lambda tensor: tensor.cpu().numpy())
+TREES = data_mean.Trees(_flatten, torch.cat, lambda tensor: tensor.cpu().numpy())
 
 
 def as_double(part: Any, device: torch.device) -> Any:
@@ -398,14 +404,12 @@ def _counted(weight: torch.Tensor | None, ignored: int, target: Any) -> float:
 def flatten(tensors: Sequence[torch.Tensor]) -> Vector:
     """Return a float64 copy of all entries, in order."""
     pieces = [t.detach().to(device="cpu", dtype=torch.float64).reshape(-1) for t in tensors]
-    joined: Vector = torch.cat(pieces).numpy().copy()
-    return joined
+    return torch.cat(pieces).numpy().copy()
 
 
 def unflatten(vector: Vector, like: Sequence[torch.Tensor]) -> list[torch.Tensor]:
     """Return float64 tensors of the shapes and devices of `like`, sharing nothing with `vector`."""
-    flat = torch.tensor(vector, dtype=torch.float64)
-    pieces = torch.split(flat, [t.numel() for t in like])
+    pieces = torch.split(torch.tensor(vector, dtype=torch.float64), [t.numel() for t in like])
     return [piece.view(t.shape).to(t.device) for piece, t in zip(pieces, like, strict=True)]
 
 
@@ -431,15 +435,6 @@ def listed(params: Any) -> tuple[list[torch.Tensor], Callable[[list[torch.Tensor
         names = tuple(params)
         return list(params.values()), lambda tensors: dict(zip(names, tensors, strict=True))
     return list(params), list
-
-
-def digest(tensors: Iterable[torch.Tensor]) -> str:
-    """Return a fingerprint of all bits."""
-    seen = hashlib.sha256()
-    for tensor in tensors:
-        raw = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
-        seen.update(raw.numpy().tobytes())
-    return seen.hexdigest()
 
 
 def require_real(tensors: Sequence[torch.Tensor], what: str) -> None:
@@ -481,7 +476,7 @@ class PrecisionWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if any(self._is_marked(leaf) for leaf in tree_leaves((args, kwargs))):
             for leaf in tree_leaves(answer):
                 if isinstance(leaf, torch.Tensor) and _is_inexact(leaf):
-                    require_float64(leaf.dtype, self._what)
+                    data_mean.require_float64(leaf.dtype, self._what)
                     self._mark(leaf)
                     self.numbers += leaf.numel()
         return answer
@@ -500,3 +495,250 @@ class PrecisionWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 def _is_inexact(tensor: torch.Tensor) -> bool:
     return tensor.is_floating_point() or tensor.is_complex()
+
+
+class DataOracle(data_mean.DataMean):
+    """Mean loss of a private float64 copy of a model, in evaluation mode.
+
+    Parameters
+    ----------
+    model : Module
+        Never changed; a copy is evaluated.
+    loss_fn : callable
+        `loss_fn(output, target)`, a mean over the batch. Class weights and ignored targets of
+        PyTorch's cross-entropy are taken into account.
+    data : iterable of batches
+        Pairs (input, target), tuples (input, ..., target), or dicts, of which the model is given
+        what it takes and `loss_fn(output, batch)` all. Iterated twice before the first answer, and
+        once per call if it is too large to be kept; it must start afresh each time (a DataLoader or
+        a list) and give the same samples, in any order.
+    distributed : bool
+        Every rank brings its own share of the data; sums are taken over all ranks.
+    reduction : {"mean", "sum"}
+        What `loss_fn` returns for a batch. The sum over all data is divided by the number of
+        samples.
+
+    Attributes
+    ----------
+    start : ndarray
+        The weights, flattened.
+    samples : int
+        Samples per pass over all ranks, known after the first call.
+    converted_from : str
+        The dtype of the model's parameters when it was not float64.
+    """
+
+    evaluated_in = "float64, evaluation mode"
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        loss_fn: Callable[[Any, Any], Any],
+        data: Iterable[Any],
+        distributed: bool = False,
+        reduction: data_mean.Reduction = "mean",
+    ) -> None:
+        if not isinstance(model, torch.nn.Module):
+            raise InputTypeError(f"model is {type(model).__name__}, expected a torch.nn.Module.")
+        if not callable(loss_fn):
+            raise InputTypeError(f"loss_fn is {type(loss_fn).__name__}, expected a callable.")
+        if distributed:
+            replicas.require_processes()
+            replicas.check_replicas(model)
+        own = replicas.unwrap(model)
+        replicas.require_whole(own)
+        given = {p.dtype for p in own.parameters() if p.requires_grad} - {torch.float64}
+        self.converted_from = ", ".join(sorted(map(str, given)))
+        self._model = copy.deepcopy(own).double().eval()
+        self._call = Caller(self._model)
+        self._loss_fn = (
+            copy.deepcopy(loss_fn).double() if isinstance(loss_fn, torch.nn.Module) else loss_fn
+        )
+        self.shared = distributed
+        self._params, self._named = listed(self._model)
+        require_real(self._params, "model")
+        for p in self._model.parameters():
+            p.grad = None
+        self._name = f"{type(own).__name__} over data"
+        self._device = self._params[0].device
+        self._watched: set[str] = set()
+        #: Numbers that are computed for each number of a batch.
+        self._computed = math.inf
+        super().__init__(data, TREES, flatten(self._params), reduction)
+        self._divisor = divisor(self._loss_fn, reduction)
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        return {**super().meta, "processes": dist.get_world_size() if self.shared else 1}
+
+    def unflatten(self, x: Vector) -> dict[str, torch.Tensor]:
+        """Return a point as float64 tensors by name, for `load_state_dict(..., strict=False)`."""
+        return self._named(unflatten(x, self._params))
+
+    def move(self, x: Vector) -> None:
+        with torch.no_grad():
+            pieces = torch.split(torch.from_numpy(x), [p.numel() for p in self._params])
+            for p, piece in zip(self._params, pieces, strict=True):
+                p.copy_(piece.view_as(p))
+
+    def prepared(self, batch: Any) -> Any:
+        require_batch(batch)
+        return as_double(batch, self._device)
+
+    def weight(self, batch: Any) -> float:
+        if self._divisor is None or isinstance(batch, dict):
+            return super().weight(batch)
+        return self._divisor(batch[-1])
+
+    def computed(self, batch: Any) -> float:
+        return self._computed * self.trees.numbers(batch)
+
+    def loss(self, batch: Any) -> float:
+        with torch.no_grad(), self._watching("value") as watch:
+            answer = float(self._tensor(batch))
+        if watch is not None:
+            self._computed = 1.0 + watch.numbers / max(1, self.trees.numbers(batch))
+        return answer
+
+    def slope(self, batch: Any) -> Vector:
+        return self.loss_and_slope(batch)[1]
+
+    def loss_and_slope(self, batch: Any) -> tuple[float, Vector]:
+        with torch.enable_grad(), self._watching("gradient"):
+            loss = self._tensor(batch)
+            slope = gradients(loss, self._params)
+        return float(loss.detach()), flatten(slope)
+
+    def _watching(self, question: str) -> Any:
+        """The first time all steps are watched, for the values and for the gradients."""
+        if question in self._watched:
+            return nullcontext()
+        self._watched.add(question)
+        return PrecisionWatch(self._params, "the model or loss_fn")
+
+    def _tensor(self, batch: Any) -> torch.Tensor:
+        loss = self._loss_fn(*self._call(batch))
+        if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+            raise InputTypeError(
+                f"loss_fn must return one number, the {self.reduction} over the batch; got "
+                f"{tuple(loss.shape) if isinstance(loss, torch.Tensor) else type(loss).__name__}."
+            )
+        data_mean.require_float64(loss.dtype, "the model or loss_fn")
+        return loss.reshape(())
+
+    def _agree_on(self, x: Vector) -> None:
+        if self.shared:
+            replicas.require_same_point(x)
+
+    def _total(self, sums: LongSum) -> Vector:
+        return replicas.reduce_sum(sums, self._device) if self.shared else sums.total()
+
+    def _inspect(self) -> None:
+        if not self.shared:
+            super()._inspect()
+            return
+        failure: Exception | None = None
+        try:
+            super()._inspect()
+        except Exception as found:
+            failure = found
+        replicas.agree_on_failure(failure)
+
+    def why_not_mean(self, whole: Any, parts: list[Any]) -> str:
+        with torch.no_grad():
+            together = TREES.arrays(self._call(whole)[0])
+            apart = [TREES.arrays(self._call(part)[0]) for part in parts]
+        if not together:
+            return super().why_not_mean(whole, parts)
+        for column in zip(together, *apart, strict=False):
+            expected, found = column[0].double(), torch.cat(column[1:]).double()
+            size = float(expected.abs().max()) if expected.numel() else 0.0
+            if expected.shape == found.shape and not torch.allclose(
+                found, expected, rtol=0.0, atol=data_mean.ROUNDING * size
+            ):
+                return (
+                    "The model's output for a sample depends on the other samples of the batch: "
+                    "batch normalisation without running statistics does that (build it with "
+                    "track_running_stats=True), and everything else that looks at a whole batch."
+                )
+        return (
+            "The model's outputs do not depend on the batch, so it is the loss: class weights, "
+            "ignored targets and masks in a mean divide by something else than the number of "
+            "samples (those of torch.nn.CrossEntropyLoss and torch.nn.functional.cross_entropy are "
+            "understood where loss_fn is that very object)."
+        )
+
+
+def certify(
+    model: torch.nn.Module,
+    loss_fn: Callable[[Any, Any], Any],
+    data: Iterable[Any],
+    *,
+    delta: float,
+    eps: float = 0.0,
+    seed: int = 0,
+    max_calls: int | None = None,
+    distributed: bool = False,
+    reduction: data_mean.Reduction = "mean",
+    progress: data_mean.Progress = False,
+) -> GoldsteinCertificate:
+    """Prove how stationary a trained model is, for the mean loss over all of `data`.
+
+    A private copy is evaluated in float64 and in evaluation mode, batch by batch: the model is left
+    alone, memory does not grow with the number of samples (data up to 256 MB are kept), and no
+    graph is retained. Gradients are taken at random points near the weights only, never at the
+    weights themselves, because automatic differentiation is wrong on kinks. A loss that depends on
+    how the samples are batched, that differs when it is asked again, or that is computed in less
+    than float64 is refused.
+
+    Parameters
+    ----------
+    model : Module
+    loss_fn : callable
+        `loss_fn(output, target)`, a mean over the batch. Class weights and ignored targets of
+        `torch.nn.CrossEntropyLoss` and the like count as if all data were one batch.
+    data : iterable of batches
+        A DataLoader or a list of pairs (input, target), of tuples (input, ..., target), or of
+        dicts, of which the model gets what it takes and `loss_fn(output, batch)` all. Every pass
+        must give the same samples, in any order.
+    delta : float
+        Radius of the ball around the weights, in the norm of all weights together.
+    eps : float
+        Stop as soon as this is reached; 0 asks for the smallest bound the budget allows.
+    seed : int
+    max_calls : int, optional
+        Passes over the data. By default a dozen or two where the loss visibly falls nearby, and up
+        to 600 where it does not.
+    distributed : bool
+        Every rank calls this with its own share of the data (nothing twice) and gets the same
+        certificate, that of all the data. Differing replicas raise `DesynchronisedError`.
+    reduction : {"mean", "sum"}
+        What `loss_fn` returns for a batch; a sum over all data is divided by their number.
+    progress : bool or callable
+        Called with the number of passes made and the most there can be; True writes a line to a
+        terminal.
+
+    Returns
+    -------
+    GoldsteinCertificate
+        Labelled `conditional`: autograd is trusted at the random points. `meta` records samples,
+        dtype and mode. Verify it with ``certificate.verify(DataOracle(model, loss_fn, data))``.
+
+    Examples
+    --------
+    >>> import torch, goldstein.torch
+    >>> model = torch.nn.Linear(1, 1, bias=False, dtype=torch.float64)
+    >>> _ = torch.nn.init.constant_(model.weight, 2.0)
+    >>> data = [(torch.tensor([[1.0], [2.0]]), torch.tensor([[2.0], [4.0]]))]
+    >>> certificate = goldstein.torch.certify(model, torch.nn.L1Loss(), data, delta=1e-3)
+    >>> certificate.eps < 1e-12
+    True
+    """
+    return certify_data(
+        DataOracle(model, loss_fn, data, distributed, reduction), delta=delta, eps=eps, seed=seed,
+        max_calls=max_calls, progress=progress,
+    )  # fmt: skip

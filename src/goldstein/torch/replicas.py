@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from goldstein.checker.arrays import Vector
 from goldstein.errors import GoldsteinError, InputError, InputTypeError, KinkError
 from goldstein.numerics.exact import LongSum
 from goldstein.oracles import Oracle
-from goldstein.torch.oracle import digest
 
 if dist.is_available():
     # Its functions take the world of the day they are imported as default argument. The first
@@ -68,6 +67,15 @@ def check_replicas(model: torch.nn.Module, optimizer: torch.optim.Optimizer | No
             for key, value in settings.items():
                 own[f"optimizer group {index}, {key}"] = repr(value)
     compare(own)
+
+
+def digest(tensors: Iterable[torch.Tensor]) -> str:
+    """Return a fingerprint of all bits."""
+    seen = hashlib.sha256()
+    for tensor in tensors:
+        raw = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+        seen.update(raw.numpy().tobytes())
+    return seen.hexdigest()
 
 
 def compare(own: Mapping[str, str]) -> None:
@@ -134,8 +142,7 @@ def require_whole(model: torch.nn.Module) -> None:
 def unwrap(model: torch.nn.Module) -> torch.nn.Module:
     """Return the module inside DistributedDataParallel, or the module itself."""
     if isinstance(model, torch.nn.parallel.DistributedDataParallel):
-        inner: torch.nn.Module = model.module
-        return inner
+        return model.module
     return model
 
 
@@ -184,8 +191,7 @@ class RankSum(Oracle):
         total = _reduced(np.append(gradient, flag))
         if total[-1]:
             raise KinkError("a part of the sum has a kink here.", y)
-        answer: Vector = total[:-1] + self._ridge * y
-        return answer
+        return total[:-1] + self._ridge * y
 
 
 def _reduced(own: Vector) -> Vector:

@@ -187,8 +187,7 @@ def _topk(u: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tr
 
 
 def _median(u: Any) -> Any:
-    flat = atoms.sort(u.reshape(u.size))
-    return flat[(u.size - 1) // 2]  # the lower one of two
+    return atoms.sort(u.reshape(u.size))[(u.size - 1) // 2]  # the lower one of two
 
 
 def _norm(u: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any) -> Any:

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from goldstein.calculus.expression import Expression, as_expression
 from goldstein.calculus.operators import multiply, rational_scale
 from goldstein.checker import nodes
+from goldstein.checker.enclosed import irrational
 from goldstein.checker.rationals import fraction_upper
 from goldstein.errors import InputError
 from goldstein.numerics.exact import exact_number, positive
@@ -387,7 +388,7 @@ def log_sum(u: Expression, lam: float = 1.0, eps: float = 1.0) -> Expression:
     u, l, e = as_expression(u, "log_sum"), positive("lam", lam), positive("eps", eps)
     require_range("log_sum", [l, e, l / e])
     inner = Elementwise(PiecewisePolynomial("log_sum", [0], [[1, -1 / e], [1, 1 / e]]), u)
-    log = Expression(nodes.Smooth, (inner,), u.shape, ("log",), "log")
+    log = Expression(irrational.Smooth, (inner,), u.shape, ("log",), "log")
     curve = Curve(partial(_flank, l, e), fraction_upper(l / e**2), (Fraction(0),))
     return Atom(rational_scale(log, l), u, "log_sum", curve)
 

@@ -42,6 +42,7 @@ from goldstein.calculus.operators import (
 )
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
+from goldstein.checker.enclosed import irrational
 from goldstein.checker.rationals import exact_floats, fraction_upper
 from goldstein.errors import GoldsteinError, InputError, InputTypeError
 from goldstein.numerics.exact import exact_number, positive
@@ -83,7 +84,7 @@ def _softplus(name: str, u: Any, sign: float) -> Expression:
     )
     pairs = affine("Linear", u, (2 * u.size,), rows)
     curve = Curve(partial(_rise, sign), 0.25)
-    return Atom(Expression(nodes.LogSumExp, (pairs,), u.shape, (2,), name), u, name, curve)
+    return Atom(Expression(irrational.LogSumExp, (pairs,), u.shape, (2,), name), u, name, curve)
 
 
 def _rise(sign: float, low: float, high: float) -> float:
@@ -103,7 +104,7 @@ def pseudo_huber(u: Expression, threshold: float = 1.0) -> Expression:
     u, t = as_expression(u, "pseudo_huber"), positive("threshold", threshold)
     require_range("pseudo_huber", [t])
     inner = rational_scale(u, 1 / t)
-    smooth = Expression(nodes.Smooth, (inner,), u.shape, ("pseudo_huber",), "pseudo_huber")
+    smooth = Expression(irrational.Smooth, (inner,), u.shape, ("pseudo_huber",), "pseudo_huber")
     curve = Curve(partial(_bend, float(t)), 1.0)
     return Atom(rational_scale(smooth, t * t), u, "pseudo_huber", curve)
 
@@ -254,7 +255,7 @@ def softmax_cross_entropy(logits: Expression, labels: Any, weights: Any = None) 
         raise InputError(f"weights must be {rows} nonnegative finite numbers, one per row.")
     picked = np.zeros((1, logits.size))
     picked[0, np.arange(rows) * classes + own_integers(labels)] = -shares
-    logs = Expression(nodes.LogSumExp, (logits,), (rows,), (classes,), "LogSumExp")
+    logs = Expression(irrational.LogSumExp, (logits,), (rows,), (classes,), "LogSumExp")
     total = affine("Linear", logs, (), shares[None]) + affine(
         "Linear", logits, (), hand_over(picked)
     )
@@ -271,19 +272,19 @@ def log_sum_exp(u: Any, axis: Any = None, keepdims: bool = False) -> Expression:
     True
     """
     rows, shape = table_along(u, axis, keepdims, "log_sum_exp")
-    return Expression(nodes.LogSumExp, (rows,), shape, (rows.shape[1],), "LogSumExp")
+    return Expression(irrational.LogSumExp, (rows,), shape, (rows.shape[1],), "LogSumExp")
 
 
 def lifted(log: Expression, m: Expression) -> Expression | None:
     """Return log_sum_exp(u) for m + log(sum(exp(u - m))), which is smooth whatever m is."""
     log = meant(log)
-    if log.kind is not nodes.Smooth or log.data != ("log",):
+    if log.kind is not irrational.Smooth or log.data != ("log",):
         return None
     total = meant(log.args[0])
     if total.kind is nodes.Piecewise and total.name == "abs":
         total = meant(total.args[0])
     inner = meant(total.args[0]) if total.kind is nodes.Affine else total
-    if inner.kind is not nodes.Smooth or inner.data != ("exp",):
+    if inner.kind is not irrational.Smooth or inner.data != ("exp",):
         return None
     gap, places = meant(inner.args[0]), _ones(total)
     if gap.kind is not nodes.Add or len(gap.args) != 2 or places is None:
@@ -291,8 +292,8 @@ def lifted(log: Expression, m: Expression) -> Expression | None:
     for u, shift in (gap.args, gap.args[::-1]):
         sign, index = _picked_from(shift, m)
         if sign < 0 and (index[places] == np.arange(len(places))[:, None]).all():
-            data = (places.shape[1],)
-            return Expression(nodes.LogSumExp, (gather(u, places),), log.shape, data, "LogSumExp")
+            some, data = gather(u, places), (places.shape[1],)
+            return Expression(irrational.LogSumExp, (some,), log.shape, data, "LogSumExp")
     return None
 
 
@@ -313,17 +314,12 @@ def _picked_from(e: Expression, m: Expression) -> tuple[int, Any]:
 
 def _ones(total: Expression) -> Any:
     """Return the places that rows of a matrix add up, if that is all it does."""
-    matrix, columns, offset, divisor = total.data
-    if columns != 1 or offset is not None or divisor is not None:
+    if total.kind is not nodes.Affine:
         return None
-    if isinstance(matrix, np.ndarray):
-        whole = np.broadcast_to(np.arange(matrix.shape[1]), matrix.shape)
-        return whole if (matrix == 1.0).all() else None
-    if not isinstance(matrix, tuple) or matrix[2] is None or matrix[0] is None:
-        return None
-    numbers, places, ends, (height, _) = matrix
-    even = len(set(np.diff(ends).tolist())) == 1
-    return places.reshape(height, -1) if even and (numbers == 1.0).all() else None
+    table, columns, offset, divisor = total.data
+    places, numbers = _picked(table, total.args[0].size)
+    summed = columns == 1 and offset is divisor is None and places.size
+    return places if summed and (numbers == 1.0).all() else None
 
 
 def norm1(u: Expression) -> Expression:
@@ -368,12 +364,12 @@ def norm_of_rows(rows: Expression, shape: tuple[int, ...]) -> Expression:
     """Return the Euclidean norms of the rows of a table, in a shape."""
     if rows.size == 0:
         raise InputError("norm2 expects at least one entry, got none.")
-    return Expression(nodes.Norm2, (rows,), shape, (rows.shape[1],), "Norm2")
+    return Expression(irrational.Norm2, (rows,), shape, (rows.shape[1],), "Norm2")
 
 
 def _smooth(name: str, u: Any) -> Expression:
     u = as_expression(u, name)
-    made = Expression(nodes.Smooth, (u,), u.shape, (name,), name)
+    made = Expression(irrational.Smooth, (u,), u.shape, (name,), name)
     return Atom(made, u, name, Curve(partial(_steepest, name), partial(_sharpest, name)))
 
 

@@ -12,10 +12,8 @@ import typer
 
 import goldstein
 from goldstein.certificates import load_certificate
-from goldstein.cli import folder
-from goldstein.cli.arguments import AsJson
+from goldstein.cli import arguments, folder, problem
 from goldstein.cli.folder import answer, table
-from goldstein.cli.problem import is_file, split
 from goldstein.errors import InputError
 from goldstein.storage.bundle import PROOF, decide
 from goldstein.storage.files import replacing
@@ -39,7 +37,7 @@ def attest(
     check: Annotated[
         bool, typer.Option("--check", help="Compare the files with a statement; decide its proof.")
     ] = False,
-    as_json: AsJson = False,
+    as_json: arguments.AsJson = False,
 ) -> None:
     """Write, or check, an in-toto Statement about a run.
 
@@ -76,8 +74,8 @@ def _statement(run: Path, subjects: list[Path], base: Path) -> dict[str, Any]:
     request = folder.read_request(run)
     if not (run / CERTIFICATE).is_file():
         raise InputError(f"the run in {run} ended without a certificate: nothing to attest.")
-    if is_file(request["problem"]):
-        named = Path(split(request["problem"])[0])
+    if problem.is_file(request["problem"]):
+        named = Path(problem.split(request["problem"])[0])
         recorded = Path(str(request.get("directory", "."))) / named
         subjects = [recorded if recorded.is_file() else named, *subjects]
     asked = {name: value for name, value in request.items() if name not in ("directory", "problem")}

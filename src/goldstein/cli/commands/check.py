@@ -30,9 +30,9 @@ def check(
     chosen = choose(problem, d) if point is None else choose_for(problem, d, point)
     centre = as_vector(chosen.start(problem, "--x"), "x")
     found = check_gradient(chosen.oracle, x=centre, points=points, radius=radius, rng=seed)
-    verdict = "the gradient is right" if found.ok else "the gradient is WRONG"
     rows = [
-        ("verdict", verdict), ("coordinates", ", ".join(map(str, found.wrong_coordinates))),
+        ("verdict", "the gradient is right" if found.ok else "the gradient is WRONG"),
+        ("coordinates", ", ".join(map(str, found.wrong_coordinates))),
         ("found", found.message), ("looked at", vector(centre)), ("function", chosen.found),
     ]  # fmt: skip
     shown = [row for row in rows if row[1]]

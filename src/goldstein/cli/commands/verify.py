@@ -44,8 +44,7 @@ def verify(
     certificate = load_certificate(cert)
     chosen = choose_for(problem, d, certificate.x)
     # Without limits a certificate may still be one of a bounded problem: its check will tell.
-    limits = limits_for(certificate, chosen.limits)
-    found = certificate.verify(chosen.oracle, **limits)
+    found = certificate.verify(chosen.oracle, **limits_for(certificate, chosen.limits))
     met = None if request is None else _meets(certificate, found, request)
     facts = {"certificate": str(cert), "problem": problem, **verification_facts(found)}
     answer(

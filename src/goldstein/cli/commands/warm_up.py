@@ -17,6 +17,5 @@ def warm_up(
 
     Needs the extra `fast`, and is needed again after an upgrade.
     """
-    chosen = compiled.warm_up(automatic=not off)
-    state = "compiled" if chosen else "interpreted"
+    state = "compiled" if compiled.warm_up(automatic=not off) else "interpreted"
     say(f"method auto is {state} from now on")

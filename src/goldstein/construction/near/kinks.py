@@ -3,26 +3,46 @@
 What holds at a point is asked from the program of the checker, exactly; everything else is float64.
 When all kinks through y are kinks of affine entries and none feeds another, the gradients of the
 pieces around y are `base + sum of slope_i row_i over the kinks on whose upper side the piece lies`.
+
+The shortest vector of a Clarke subdifferential, searched in float64.
+
+The answer is evidence: directions out of the point, and weights. Nothing here is trusted.
+
+When is the sum rule exact at a point? And how far is the Clarke subdifferential from 0?
+
+At y the subdifferential lies in `Box = base + sum_i [0, 1] k_i a_i` over the kinks through y. The
+two sets are equal if and only if the spans of {a_i : k_i > 0} and {a_i : k_i < 0} meet in 0 only,
+that is, if the rank of all rows is the sum of the two ranks. Then the box gives the exact distance;
+otherwise it gives a lower bound, and only limits of gradients give an upper bound.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import lsq_linear
 
-from goldstein.calculus.evaluation import Evaluation, Pieces, has_kinks
+from goldstein.calculus.evaluation import Evaluation, Pieces, Row, affine_row, has_kinks
 from goldstein.calculus.expression import Expression
-from goldstein.calculus.rows import Row, affine_row
+from goldstein.certificates.near import NearCertificate
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.enclosed.point import is_small, require_finite
+from goldstein.checker.exact import Exact
 from goldstein.checker.nodes import Piecewise
-from goldstein.checker.rationals import nearest_float, to_fractions
+from goldstein.checker.rationals import nearest_float, sqrt_upper, squared_norm, to_fractions
 from goldstein.checker.sides import Numbers, Point, Program, Side, point_at
 from goldstein.errors import NotCertifiableError
+from goldstein.numerics.budget import Budget
+from goldstein.numerics.exact import exact_rank, fraction_lower, sqrt_lower
+from goldstein.numerics.hull import Hull, min_norm_weights
+from goldstein.numerics.streams import stream
 
 
 class Kink(NamedTuple):
@@ -69,7 +89,7 @@ class Kinks:
         """
         if box is not None:
             return point_at(self.program, y, gradients, box)
-        key = self.program.is_small(gradients), tuple(to_fractions(y))
+        key = is_small(self.program, gradients), tuple(to_fractions(y))
         if self._point is None or self._point[0] != key:
             self._point = key, point_at(self.program, y, gradients)
         return self._point[1]
@@ -78,10 +98,11 @@ class Kinks:
         """Return the kinks through a point that it can leave, those of all nodes in one list."""
         side, found = Side(point, None, nodes=[]), list[Kink]()
         for k, ties in point.ties.items():
-            node, arg = self.nodes[k], self.nodes[k].of[0]
+            node, arg, at = self.nodes[k], self.nodes[k].of[0], point.pieces[k]
             still = np.zeros(self.nodes[arg].size) if self.affine(k) else side.constant(arg)
             if isinstance(node, Piecewise):
-                found += [Kink(k, i, t) for i, t in ties.items() if node.jumps[t] and not still[i]]
+                moving = (i for i in ties if node.jumps[at[i]] and not still[i])
+                found += [Kink(k, i, int(at[i])) for i in moving]
             else:
                 found += [
                     Kink(k, i, row) for row, tied in ties.items() if not still[tied].all()
@@ -97,10 +118,6 @@ class Kinks:
         """Return the breakpoints at which a node has kinks."""
         node: Any = self.nodes[k]
         return [t for t, jump in zip(node.breakpoints, node.jumps) if jump]
-
-    def row(self, k: int, entry: int) -> tuple[Row, Fraction]:
-        """Return the exact coefficients of an entry of an affine node, and its constant."""
-        return affine_row(self.program, k, entry)
 
     # --- float64 -------------------------------------------------------------------------------
 
@@ -194,3 +211,394 @@ def floats(y: Any) -> Vector:
     if isinstance(y, np.ndarray):
         return y
     return np.array([nearest_float(q) for q in y])
+
+
+#: Directions against the shortest vector, generated one after the other.
+ROUNDS = 200
+
+#: Random directions that are tried together; when they do not help, no more are.
+CHUNK = 16
+
+
+@dataclass
+class Evidence:
+    """Directions out of a point, and how to weigh the limits of gradients along them."""
+
+    directions: Matrix
+    weights: Vector
+    eps: float
+
+    @classmethod
+    def of(cls, directions: list[Vector], weights: Vector, shortest: Vector) -> Evidence:
+        """Return the directions that have weight."""
+        used = np.flatnonzero(weights > 0)
+        return cls(np.array(directions)[used], weights[used], float(np.linalg.norm(shortest)))
+
+
+def box_shares(model: LocalModel) -> Vector:
+    """Return the shares in [0, 1] that make `base + shares @ terms` shortest."""
+    terms = model.terms
+    if not np.any(terms):
+        return np.zeros(len(terms))
+    return np.asarray(lsq_linear(terms.T, -model.base, bounds=(0.0, 1.0), method="bvls").x)
+
+
+def generic_evidence(
+    form: Kinks,
+    at: Point,
+    *batches: Matrix,
+    eps: float = 0.0,
+    rng: np.random.Generator | None = None,
+    budget: Budget | None = None,
+) -> Evidence | None:
+    """Weigh the limits of gradients along directions, whatever kinks there are.
+
+    A batch of directions is tried only if those before it do not suffice. With a generator,
+    directions against the shortest vector are added as long as they help: for a convex function
+    the limit along such a direction is the most useful one there is.
+    """
+    budget = budget or Budget()
+    found = _Limits(form, at, eps, budget)
+    for batch in batches:
+        for some in np.split(batch, range(CHUNK, len(batch), CHUNK)):
+            if not found.shortened_by(some) and batch is not batches[0]:
+                break
+    if not found.directions:
+        return None
+    for _ in range(ROUNDS if rng is not None else 0):
+        assert rng is not None
+        budget.spend()
+        against = _against(found.shortest, rng)
+        if found.length <= 0.5 * eps or not found.shortened_by(against):
+            break
+    return Evidence.of(found.directions, found.weights, found.shortest)
+
+
+class _Limits:
+    """Limits of gradients along directions, and the shortest vector of their hull so far."""
+
+    def __init__(self, form: Kinks, at: Point, eps: float, budget: Budget) -> None:
+        self.form, self.at, self.eps, self.budget = form, at, eps, budget
+        self.point = floats(at.y)
+        self.hull = Hull(self.point.size)
+        self.directions: list[Vector] = []
+        self._seen: set[bytes] = set()
+        self.weights, self.shortest = np.zeros(0), np.full(self.point.size, np.inf)
+        self.length = math.inf
+
+    def shortened_by(self, some: Iterable[Vector]) -> bool:
+        """Take directions, unless those so far suffice; return whether less is left with them."""
+        before = self.length
+        if self.length > 0.5 * self.eps and self._offer(some):
+            self.weights, self.shortest = self.hull.solve()
+            self.length = float(np.linalg.norm(self.shortest))
+        return self.length <= before * (1.0 - 1e-6)
+
+    def _offer(self, some: Iterable[Vector]) -> bool:
+        """Take the directions that show something new; return whether there was one."""
+        before = len(self.directions)
+        for v in some:
+            self.budget.spend()
+            try:
+                gradient = self.form.gradient(self.point, Side(self.at, v).pieces)
+            except NotCertifiableError:  # this direction stays on a kink
+                continue
+            key = gradient.tobytes()
+            if key not in self._seen and np.isfinite(gradient).all():
+                self._seen.add(key)
+                self.directions.append(v)
+                self.hull.add(gradient)
+        return len(self.directions) > before
+
+
+def _against(shortest: Vector, rng: np.random.Generator) -> Iterator[Vector]:
+    """Yield directions against a vector, ties broken at random."""
+    aim = -shortest / float(np.linalg.norm(shortest))
+    for scale in (1e-6, 1e-3, 1e-1):
+        yield aim + scale * rng.standard_normal(aim.size) / np.sqrt(aim.size)
+
+
+def additive_evidence(
+    model: LocalModel,
+    hints: Matrix,
+    eps: float,
+    rng: np.random.Generator,
+    budget: Budget | None = None,
+) -> Evidence | None:
+    """Search directions at a point whose kinks are additive.
+
+    Independent kinks allow every choice of sides, so the box's shortest vector is split into
+    choices. Otherwise directions are generated against the current shortest vector, as long as
+    they help.
+    """
+    budget = budget or Budget()
+    pool = _Pool(model)
+    pool.offer(hints)
+    pool.offer(_threshold_directions(model, box_shares(model)))
+    pool.offer(rng.standard_normal((32, model.base.size)))
+    pool.offer(rng.standard_normal((64, len(model.rows))) @ model.rows)
+    if not pool.directions:
+        return None
+    best = pool.solve()
+    for _ in range(60):
+        budget.spend()
+        if best.eps <= 0.5 * eps:
+            break
+        if not pool.offer(_descent_directions(model, best, pool.shortest, rng)):
+            break
+        better = pool.solve()
+        stalled = better.eps > best.eps * (1.0 - 1e-6)
+        best = better if better.eps < best.eps else best
+        if stalled:
+            break
+    return best
+
+
+class _Pool:
+    """Directions with different choices of sides, and the gradients they show."""
+
+    def __init__(self, model: LocalModel) -> None:
+        self.model = model
+        self.lengths = np.linalg.norm(model.rows, axis=1)
+        self.directions: list[Vector] = []
+        self._sides: list[NDArray[np.bool_]] = []
+        self._seen: set[bytes] = set()
+        self.shortest: Vector = model.base
+
+    def offer(self, directions: Matrix) -> bool:
+        """Take the directions that show something new; return whether there was one."""
+        news = False
+        for v in directions:
+            length = float(np.linalg.norm(v))
+            if not (0.0 < length < np.inf):
+                continue
+            rates = self.model.rows @ v
+            # Too close to a kink to be a convincing direction.
+            if (np.abs(rates) <= 1e-11 * self.lengths * length).any():
+                continue
+            key = np.packbits(rates > 0).tobytes()
+            if key not in self._seen:
+                self._seen.add(key)
+                self.directions.append(v)
+                self._sides.append(rates > 0)
+                news = True
+        return news
+
+    def solve(self) -> Evidence:
+        """Return the best weights of the directions taken so far."""
+        gradients = self.model.base + np.array(self._sides, dtype=float) @ self.model.terms
+        weights = min_norm_weights(gradients)
+        self.shortest = weights @ gradients
+        return Evidence.of(self.directions, weights, self.shortest)
+
+
+def _threshold_directions(model: LocalModel, shares: Vector) -> Matrix:
+    """Directions whose sides are the level sets of the shares: they average to the shares."""
+    levels = np.unique(np.concatenate([[0.0], shares[(shares > 1e-9) & (shares < 1 - 1e-9)]]))
+    sides = np.array([np.where(shares > t + 1e-12, 1.0, -1.0) for t in levels])
+    rates = sides * np.linalg.norm(model.rows, axis=1)
+    return np.linalg.lstsq(model.rows, rates.T, rcond=None)[0].T
+
+
+def _descent_directions(
+    model: LocalModel, best: Evidence, shortest: Vector, rng: np.random.Generator
+) -> Matrix:
+    """Directions whose gradients point against the shortest vector, ties broken at random."""
+    wanted = -np.sign(model.slopes) * (model.rows @ shortest)
+    aim = np.linalg.lstsq(model.rows, wanted, rcond=None)[0]
+    size = float(np.linalg.norm(aim)) or 1.0
+    noise = rng.standard_normal((12, aim.size)) / np.sqrt(aim.size)
+    aims = [aim + scale * size * e for e, scale in zip(noise, np.geomspace(1e-9, 1.0, 12))]
+    mixed = [best.weights @ best.directions + size * 1e-3 * e for e in noise[:2]]
+    return np.array([*aims, *mixed])
+
+
+#: An exact number, or an interval around it: (midpoint, radius).
+Proven = tuple[Fraction, Fraction]
+
+
+@dataclass(frozen=True)
+class SpanTest:
+    """The outcome of the span test at a point.
+
+    Attributes
+    ----------
+    holds : bool
+        The box is the subdifferential. False also when a slope's sign could not be proved.
+    rank, rank_positive, rank_negative : int
+        Exact ranks of all rows, of those with k_i > 0 and of those with k_i < 0.
+    undecided : int
+        Kinks whose slope could not be told from 0.
+    """
+
+    holds: bool
+    rank: int
+    rank_positive: int
+    rank_negative: int
+    undecided: int = 0
+
+
+@dataclass(frozen=True)
+class ClarkeDistance:
+    """Proved bounds of the distance of 0 from the Clarke subdifferential at a point.
+
+    Attributes
+    ----------
+    lower, upper : float
+        Rounded down and up.
+    test : SpanTest or None
+        None when the kinks at the point are not additive.
+    """
+
+    lower: float
+    upper: float
+    test: SpanTest | None
+
+
+def span_test(fun: Expression, point: Sequence[Any]) -> SpanTest:
+    """Test in exact arithmetic whether the sum rule is exact at a point.
+
+    Parameters
+    ----------
+    fun : Expression
+    point : sequence of float or Fraction
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable, relu
+    >>> d = Variable(2)
+    >>> trap = relu(d[0]) + relu(d[1]) - relu(d[0] + d[1])
+    >>> span_test(trap, [0, 0])
+    SpanTest(holds=False, rank=2, rank_positive=2, rank_negative=1, undecided=0)
+    """
+    form = Kinks(fun)
+    here = form.examine(point)
+    if not form.is_additive(form.active(here)):
+        raise NotCertifiableError(
+            "the span test needs kinks of affine entries that do not feed each other; at this "
+            "point there are others (max, norm2, or a kink inside a kink)."
+        )
+    return _span_test(_proven_model(form, here, form.active(here)), form.dim)
+
+
+@dataclass
+class _ProvenModel:
+    """The pieces around a point with proved numbers: midpoints and radii, exact rows."""
+
+    base: list[Proven]
+    rows: list[Row]
+    slopes: list[Proven]
+
+
+def _proven_model(form: Kinks, point: Point, kinks: Sequence[Kink]) -> _ProvenModel:
+    """Return the model at a point whose kinks are additive, with proved numbers."""
+    nodes: Any = form.nodes
+    rows = [affine_row(form.program, nodes[k].of[0], i)[0] for k, i, _ in kinks]
+    others = [k for k in point.ties if not isinstance(nodes[k], Piecewise)]
+    found = Side(point, None, nodes=others).cotangents()
+    number = type(found[0]).of
+    slopes = [found[k][[i]] * number([nodes[k].jumps[t]]) for k, i, t in kinks]
+    return _ProvenModel(_proven(found[0]), rows, [_proven(slope)[0] for slope in slopes])
+
+
+def _proven(numbers: Any) -> list[Proven]:
+    if isinstance(numbers, Exact):
+        return [(q, Fraction(0)) for q in numbers.fractions]
+    require_finite(numbers.mid, numbers.rad)
+    return list(zip(to_fractions(numbers.mid), to_fractions(numbers.rad)))
+
+
+def _span_test(model: _ProvenModel, dim: int) -> SpanTest:
+    groups: dict[int, list[Row]] = {1: [], -1: [], 0: []}
+    for row, (mid, rad) in zip(model.rows, model.slopes, strict=True):
+        if mid == 0 and rad == 0:
+            continue
+        groups[0 if abs(mid) <= rad else (1 if mid > 0 else -1)].append(row)
+    some = (groups[1], groups[-1], groups[1] + groups[-1])
+    dense = ([[row.get(k, Fraction(0)) for k in range(dim)] for row in rows] for rows in some)
+    plus, minus, whole = map(exact_rank, dense)
+    undecided = len(groups[0])
+    return SpanTest(not undecided and whole == plus + minus, whole, plus, minus, undecided)
+
+
+def clarke_distance(fun: Expression, point: Sequence[Any], *, seed: int = 0) -> ClarkeDistance:
+    """Bound the distance of 0 from the Clarke subdifferential at a point, rigorously.
+
+    Parameters
+    ----------
+    fun : Expression
+    point : sequence of float or Fraction
+        Taken exactly.
+    seed : int
+        Seed of the search for directions where the span test fails.
+
+    Returns
+    -------
+    ClarkeDistance
+        Where the span test holds, the two bounds agree up to the accuracy of a least-squares
+        solver. `upper` is inf when no limit of gradients was found.
+
+    Examples
+    --------
+    >>> from goldstein.calculus import Variable, norm1
+    >>> clarke_distance(norm1(Variable(2)), [0, 1])
+    ClarkeDistance(lower=1.0, upper=1.0, test=SpanTest(holds=True, rank=1, ...))
+    """
+    form = Kinks(fun)
+    here = form.examine(point)
+    if not form.is_additive(form.active(here)):
+        return ClarkeDistance(0.0, _shown(fun, form, here, None, seed), None)
+    local = local_model(form, here)
+    model = _proven_model(form, here, local.kinks)
+    test = _span_test(model, form.dim)
+    shares = box_shares(local)
+    nearest = local.base + shares @ local.terms
+    lower = _box_lower(model, nearest)
+    upper = _box_upper(model, shares) if test.holds else _shown(fun, form, here, local, seed)
+    return ClarkeDistance(lower, upper, test)
+
+
+def _box_lower(model: _ProvenModel, direction: Any) -> float:
+    """Return a lower bound of |g| over the box, from one direction (weak duality)."""
+    d = [Fraction(float(v)) for v in direction]
+    if not any(d):
+        return 0.0
+    total = sum((m * v - r * abs(v) for (m, r), v in zip(model.base, d)), Fraction(0))
+    for row, (mid, rad) in zip(model.rows, model.slopes):
+        rate = sum((a * d[k] for k, a in row.items()), Fraction(0))
+        total += min(Fraction(0), mid * rate - rad * abs(rate))
+    if total <= 0:
+        return 0.0
+    # |d| is irrational: divide the squares.
+    return max(0.0, fraction_lower(Fraction(sqrt_lower(total * total / squared_norm(d)))))
+
+
+def _box_upper(model: _ProvenModel, shares: Any) -> float:
+    """Return an upper bound of |base + sum share_i k_i a_i|; the shares are taken exactly."""
+    total: list[Proven] = list(model.base)
+    for share, row, (mid, rad) in zip(shares.tolist(), model.rows, model.slopes):
+        weight = Fraction(min(max(share, 0.0), 1.0))
+        for k, a in row.items():
+            m, r = total[k]
+            total[k] = (m + weight * mid * a, r + weight * rad * abs(a))
+    return sqrt_upper(squared_norm([abs(m) + r for m, r in total]))
+
+
+def _shown(fun: Expression, form: Kinks, here: Point, model: LocalModel | None, seed: int) -> float:
+    """Return the best upper bound that directions show."""
+    rng = stream(seed, 0, "clarke")
+    directions, weights = np.ones((1, form.dim)), np.ones(1)
+    if model is None or len(model.rows):
+        if model is None:
+            some = rng.standard_normal((8 * form.dim + 32, form.dim))
+            evidence = generic_evidence(form, here, some)
+        else:
+            evidence = additive_evidence(model, np.zeros((0, form.dim)), 0.0, rng)
+        if evidence is None:
+            return math.inf
+        directions, weights = evidence.directions, evidence.weights
+    try:
+        pivot = to_fractions(here.y)
+        return NearCertificate.prove(fun, floats(here.y), pivot, directions, weights).eps
+    except NotCertifiableError:
+        return math.inf

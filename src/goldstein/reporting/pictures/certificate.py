@@ -129,10 +129,9 @@ def _shade(ax: Any, levels: Grid | None, forbidden: Grid | None, origin: Vector)
             colors=[colours.faint], linewidths=0.7, zorder=1,
         )  # fmt: skip
     if forbidden is not None and (forbidden.values > 0).any():
-        top = float(np.nanmax(forbidden.values))
         ax.contourf(
             forbidden.across - origin[0], forbidden.up - origin[1], forbidden.values,
-            levels=[0.0, 2 * top + 1],
+            levels=[0.0, 2 * float(np.nanmax(forbidden.values)) + 1],
             colors=[colours.constraint], alpha=0.25, zorder=0.5,
         )  # fmt: skip
 
@@ -208,8 +207,7 @@ def thinned(columns: dict[str, NDArray[np.float64]], most: int) -> dict[str, NDA
             part = finite[low:high]
             if np.isfinite(part).any():
                 kept |= {low + int(np.nanargmin(part)), low + int(np.nanargmax(part))}
-    rows = np.array(sorted(kept))
-    return {name: column[rows] for name, column in columns.items()}
+    return {name: column[np.array(sorted(kept))] for name, column in columns.items()}
 
 
 #: Points of a line, at most, and numbers that matplotlib can place.
@@ -394,10 +392,9 @@ def draw_margins(ax: Any, margins: Vector, low: float, high: float, kink: Any) -
     right = min(max(margins.max(), high), max(float(ends[1]), high)) + 1e-9
     bins = np.linspace(left, right, 41)
     seen = np.clip(margins, left, right)
-    groups = [seen[margins < low], seen[margins >= low]]
     ax.hist(
-        groups, bins=bins, stacked=True, color=[colours.gradient, colours.point],
-        label=["outliers", "others"],
+        [seen[margins < low], seen[margins >= low]], bins=bins, stacked=True,
+        color=[colours.gradient, colours.point], label=["outliers", "others"],
     )  # fmt: skip
     for k, level in enumerate((low, high)):
         ax.axvline(level, color=colours.ink, linestyle="--", linewidth=1,

@@ -16,21 +16,12 @@ from goldstein.calculus.expression import numbered
 from goldstein.certificates import Verification
 from goldstein.certificates.export import NoProofFile
 from goldstein.checker.arrays import Matrix
-from goldstein.checker.nodes import Max, Norm2, Piecewise
+from goldstein.checker.enclosed.irrational import Norm2
+from goldstein.checker.nodes import Max, Piecewise
 from goldstein.construction.near.kinks import Kinks
 from goldstein.errors import GoldsteinError
 from goldstein.oracles.problem import Problem
-from goldstein.reporting.blocks import (
-    Code,
-    Download,
-    Facts,
-    Figures,
-    Proof,
-    Table,
-    Text,
-    Tree,
-    number,
-)  # fmt: skip
+from goldstein.reporting import blocks as part
 from goldstein.reporting.geometry import Grid, grid_around
 from goldstein.reporting.pictures import certificate as drawing
 from goldstein.reporting.subject import Subject
@@ -46,20 +37,20 @@ def checks(subject: Subject) -> list[Any] | None:
     blocks: list[Any] = []
     if found is None:
         words = "The function is not known here, so nothing was asked again. " + subject.remark
-        blocks.append(Text(words, "note"))
+        blocks.append(part.Text(words, "note"))
     elif isinstance(found, str):
-        blocks.append(Text(found, "bad"))
+        blocks.append(part.Text(found, "bad"))
     else:
         said = "Every check passed" if found.ok else "Some checks failed"
         exact = subject.certificate.kind.startswith("near")
         how = "derived again in rational arithmetic" if exact else "derived again from the function"
         words = f"{said} when this page was made: everything was {how}."
-        blocks.append(Text(words, "good" if found.ok else "bad"))
-    blocks.append(Table.of("Margins", ("", "asked for", "claimed", "found again", "room"),
+        blocks.append(part.Text(words, "good" if found.ok else "bad"))
+    blocks.append(part.Table.of("Margins", ("", "asked for", "claimed", "found again", "room"),
                            _margins(subject, found)))  # fmt: skip
     if isinstance(found, Verification):
         rows = [(c.name, "passed" if c.ok else "FAILED", c.message) for c in found.checks]
-        blocks.append(Table.of("Checks", ("check", "verdict", "what was found"), rows))
+        blocks.append(part.Table.of("Checks", ("check", "verdict", "what was found"), rows))
     return blocks
 
 
@@ -71,7 +62,7 @@ def _margins(subject: Subject, found: Verification | str | None) -> list[tuple[s
         claimed = float(getattr(subject.certificate, name))
         again = getattr(found, name) if isinstance(found, Verification) else math.nan
         room = "unknown" if not asked > 0 else f"{100 * (1 - claimed / asked):.1f} %"
-        rows.append((name, number(asked), number(claimed), number(again), room))
+        rows.append((name, part.number(asked), part.number(claimed), part.number(again), room))
     return rows
 
 
@@ -91,7 +82,7 @@ def geometry(subject: Subject) -> list[Any] | None:
         value = subject.value
         words = "f along random lines through x, and how low it can be at most, as far as is shown."
         return [
-            Figures(
+            part.Figures(
                 [figure(lambda ax: drawing.draw_lines(ax, certificate, value), words, (6.0, 4.0))]
             )
         ]
@@ -119,7 +110,7 @@ def geometry(subject: Subject) -> list[Any] | None:
         if near:
             words = f"The same close to 0: {left} is at most as long as eps."
             pictures.append(figure(drawing.draw_gradients, words, plane, eps, near, size=square))
-    return [Figures(pictures), *_gradient_table(certificate)]
+    return [part.Figures(pictures), *_gradient_table(certificate)]
 
 
 def _broken(subject: Subject, problem: Problem, half: float) -> Grid | None:
@@ -132,13 +123,12 @@ def _broken(subject: Subject, problem: Problem, half: float) -> Grid | None:
         if outside > 0 or not sided.any():
             return outside  # constraints are never asked there
         values = system.values(y)
-        beyond = np.maximum(values - system.upper, system.lower - values)[sided]
-        return float(beyond.max())
+        return float(np.maximum(values - system.upper, system.lower - values)[sided].max())
 
     return grid_around(subject.geometry, subject.x, broken, half, _GRID_SECONDS)
 
 
-def _gradient_table(certificate: Any) -> list[Table]:
+def _gradient_table(certificate: Any) -> list[part.Table]:
     points, gradients = (getattr(certificate, n, None) for n in ("points", "gradients"))
     if gradients is None:
         return []
@@ -146,12 +136,12 @@ def _gradient_table(certificate: Any) -> list[Table]:
     away = None if points is None else np.linalg.norm(points - certificate.x, axis=1)
     lengths = np.linalg.norm(gradients, axis=1)
     rows = [
-        (j, number(float(weights[j])), number(float(lengths[j])),
-         "at the pivot" if away is None else number(float(away[j])))
+        (j, part.number(float(weights[j])), part.number(float(lengths[j])),
+         "at the pivot" if away is None else part.number(float(away[j])))
         for j in np.argsort(-weights).tolist()
     ]  # fmt: skip
     head = ("gradient", "weight", "length", "distance from x")
-    return [Table.of("The gradients", head, rows, folded=True)]
+    return [part.Table.of("The gradients", head, rows, folded=True)]
 
 
 #: Directions in which gradients differ by less than this part of the widest do not count.
@@ -171,12 +161,12 @@ def structure(subject: Subject) -> list[Any] | None:
         ("directions in which they differ", f"{rank} of {dim}"),
         ("what that says", f"f bends sharply in {directions} near x{rest}"),
     ]
-    blocks: list[Any] = [Facts(rows)]
+    blocks: list[Any] = [part.Facts(rows)]
     points = getattr(subject.certificate, "points", None)
     if isinstance(subject.fun, Expression) and points is not None:
         crossed = kinks_between(subject.fun, points)
         words = "Kinks between the points of the certificate"
-        blocks.append(Table.of(words, ("atom", "entry", "pieces seen"), crossed))
+        blocks.append(part.Table.of(words, ("atom", "entry", "pieces seen"), crossed))
     return blocks
 
 
@@ -216,17 +206,21 @@ def pivot(subject: Subject) -> list[Any] | None:
         return None
     moved = y - certificate.x
     facts = [
-        ("distance of the pivot from x", number(float(np.linalg.norm(moved)))),
+        ("distance of the pivot from x", part.number(float(np.linalg.norm(moved)))),
         ("variables that differ", f"{np.count_nonzero(moved)} of {y.size}"),
         ("ways to leave it that are used", str(len(certificate.directions))),
     ]
     blocks: list[Any] = [
-        Text("The pivot is a point with rational coordinates near x; everything is proved there."),
-        Facts(facts),
+        part.Text(
+            "The pivot is a point with rational coordinates near x; everything is proved there."
+        ),
+        part.Facts(facts),
     ]
     if isinstance(subject.fun, Expression) and y.size <= _MOST_VARIABLES:
         rows = _on_kinks(subject.fun, certificate)
-        blocks.append(Table.of("Exactly on a kink at the pivot", ("atom", "row", "kink"), rows))
+        blocks.append(
+            part.Table.of("Exactly on a kink at the pivot", ("atom", "row", "kink"), rows)
+        )
     return blocks
 
 
@@ -257,15 +251,15 @@ def proof(subject: Subject) -> list[Any] | None:
         return None
     if not fun.is_small:
         words = "The function is large; goldstein explain, or F.explain(), prints its proof tree."
-        return [Text(words)]
+        return [part.Text(words)]
     tree = fun.explain()
-    return [Text(_FOLLOWS if tree.ok else _NOTHING_FOLLOWS), _tree(tree)]
+    return [part.Text(_FOLLOWS if tree.ok else _NOTHING_FOLLOWS), _tree(tree)]
 
 
-def _tree(step: Explanation) -> Tree:
+def _tree(step: Explanation) -> part.Tree:
     numbers = ", ".join(f"{name} = {value:.6g}" for name, value in step.constants.items())
-    remark = "; ".join(part for part in (step.rule, numbers) if part)
-    return Tree(step.claim, remark, step.ok, [_tree(s) for s in step.steps])
+    remark = "; ".join(filter(None, (step.rule, numbers)))
+    return part.Tree(step.claim, remark, step.ok, [_tree(s) for s in step.steps])
 
 
 #: Bytes of a file inside the page; larger ones stay outside.
@@ -282,7 +276,7 @@ def files(subject: Subject) -> list[Any] | None:
         blocks += _certificate_file(subject)
     x = subject.x
     if x.size <= _MOST_NUMBERS:
-        blocks.append(Code("x", json.dumps(x.tolist())))
+        blocks.append(part.Code("x", json.dumps(x.tolist())))
     return blocks or None
 
 
@@ -290,11 +284,11 @@ def _certificate_file(subject: Subject) -> list[Any]:
     with tempfile.TemporaryDirectory() as folder:
         file = save_certificate(subject.certificate, Path(folder) / "certificate.cert")
         content = file.read_bytes()
-    verify = Code("verify it", subject.command or _python(subject))
+    verify = part.Code("verify it", subject.command or _python(subject))
     if len(content) > _MOST_CERTIFICATE:
         words = f"The certificate is a file of {len(content) / 1e6:.1f} MB, too long for this page."
-        return [Text(words), verify]
-    return [Download("certificate.cert", "application/zip", content), verify]
+        return [part.Text(words), verify]
+    return [part.Download("certificate.cert", "application/zip", content), verify]
 
 
 def self_check(subject: Subject) -> list[Any] | None:
@@ -308,7 +302,7 @@ def self_check(subject: Subject) -> list[Any] | None:
         try:
             content = certificate.export(Path(folder) / "proof.json", fun, **limits).read_bytes()
         except GoldsteinError as failure:
-            return [Text(f"There is no proof file: {failure}", "note")]
+            return [part.Text(f"There is no proof file: {failure}", "note")]
     if len(content) > _MOST_PROOF:
         return None
     words = (
@@ -317,7 +311,7 @@ def self_check(subject: Subject) -> list[Any] | None:
         "the function below is the one you care about. `goldstein-check proof.json` decides the "
         "same file without a browser."
     )
-    return [Proof("proof.json", "application/json", content), Text(words)]
+    return [part.Proof("proof.json", "application/json", content), part.Text(words)]
 
 
 def _python(subject: Subject) -> str:

@@ -202,8 +202,7 @@ def network(subject: Subject) -> list[Any] | None:
     fun = subject.fun
     if not isinstance(fun, ReLUNetwork):
         return None
-    weights = fun.weights(subject.x)
-    inner = np.asarray(fun.architecture.forward(fun.setting.X, weights).inner)
+    inner = np.asarray(fun.architecture.forward(fun.setting.X, fun.weights(subject.x)).inner)
     active = inner > 0
     share = active.mean(axis=0)
     reach = float(subject.certificate.delta) if subject.certificate is not None else 0.0

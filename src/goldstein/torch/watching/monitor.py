@@ -20,9 +20,8 @@ from torch.utils.data import DataLoader, IterableDataset
 from goldstein.errors import InputError, InputTypeError
 from goldstein.numerics.streams import stream
 from goldstein.result import Plotted
-from goldstein.torch.data_oracle import certify
-from goldstein.torch.optimizer import is_count, require
-from goldstein.torch.oracle import TREES, Caller, gradients
+from goldstein.torch.optimizers import is_count, require
+from goldstein.torch.oracle import TREES, Caller, certify, gradients
 from goldstein.torch.replicas import unwrap
 
 
@@ -56,8 +55,7 @@ class Samples:
 
     def _batch(self, rows: np.ndarray[Any, Any]) -> Any:
         if self._loader is not None:
-            collate = self._loader.collate_fn
-            return collate([self._loader.dataset[int(i)] for i in rows])
+            return self._loader.collate_fn([self._loader.dataset[int(i)] for i in rows])
         pieces = []
         for i in rows:
             batch = int(np.searchsorted(self._ends, i, side="right"))
@@ -432,8 +430,7 @@ class Monitor(Plotted):
             samples=min(samples, FIRST) if whole else samples,
             confidence=self.confidence, rng=rng,
         )  # fmt: skip
-        took = self.clock() - entered
-        self._per_sample = took / found.samples
+        self._per_sample = (self.clock() - entered) / found.samples
         eps, label, looked = found.observed + found.slack, "estimated", found.samples
         observed, slack, sure = found.observed, found.slack, self.confidence if found.slack else 1.0
         if whole or (self.certified is True and not self.history):

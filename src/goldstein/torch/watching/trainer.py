@@ -45,8 +45,7 @@ class TrainerMonitor(TrainerCallback):  # type: ignore[misc, unused-ignore]
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
         """Look at the model."""
-        last = state.epoch >= args.num_train_epochs
-        seen = self.monitor.update(round(state.epoch), last=last)
+        seen = self.monitor.update(round(state.epoch), last=state.epoch >= args.num_train_epochs)
         if seen is not None:
             state.log_history.append(
                 {**seen.scalars(), "epoch": state.epoch, "step": state.global_step}
