@@ -41,6 +41,7 @@ from goldstein.calculus.atoms import row_max
 from goldstein.calculus.atoms.piecewise import Elementwise, PiecewisePolynomial
 from goldstein.certificates import GoldsteinCertificate, NearCertificate
 from goldstein.checker import nodes
+from goldstein.checker.enclosed import irrational
 from goldstein.checker.enclosed.arrays import FUNCTIONS
 from goldstein.checker.sides import Program
 from goldstein.errors import GoldsteinError, KinkError
@@ -314,7 +315,7 @@ def _one_node(node: Document, args: list[Expression], at: Any) -> Expression:
     return _logarithm(u, at)
 
 
-ROWWISE = {"max": nodes.Max, "norm2": nodes.Norm2, "logsumexp": nodes.LogSumExp}
+ROWWISE = {"max": nodes.Max, "norm2": irrational.Norm2, "logsumexp": irrational.LogSumExp}
 
 
 def _node(data: Document, sizes: tuple[int, ...]) -> Any:
@@ -340,7 +341,7 @@ def _node(data: Document, sizes: tuple[int, ...]) -> Any:
                 of, sizes, size, tuple(map(rational, data["breakpoints"])), pieces
             )
         case "log":
-            return nodes.Smooth(of, sizes, size, FUNCTIONS["log"])
+            return irrational.Smooth(of, sizes, size, FUNCTIONS["log"])
     columns = data["columns"]
     return ROWWISE[data["op"]](of, sizes, size // columns, columns)
 

@@ -21,6 +21,7 @@ from sklearn import datasets, linear_model
 from sklearn.model_selection import train_test_split
 from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+from sklearn.svm import LinearSVC
 
 from goldstein.sklearn import (
     QuantileRegressor,
@@ -216,8 +217,11 @@ def networks() -> None:
     }
     print("\n## Classification networks\n\nAccuracy on rightly labelled rows; `wrong` is the share "
           "of wrong training labels.\n")  # fmt: skip
-    print("| data | wrong | MLPClassifier() | " + " | ".join(choices) + " | s, ours | s, MLP |")
-    print("|---" * (5 + len(choices)) + "|")
+    print(
+        "| data | wrong | MLPClassifier() | LinearSVC() | " + " | ".join(choices)
+        + " | s, ours | s, MLP |"
+    )  # fmt: skip
+    print("|---" * (6 + len(choices)) + "|")
     for load in (
         datasets.load_digits, datasets.load_wine, datasets.load_breast_cancer, datasets.load_iris,
     ):  # fmt: skip
@@ -232,7 +236,9 @@ def networks() -> None:
                 flipped = rng.random(len(a)) < wrong
                 count = len(np.unique(y))
                 a[flipped] = (a[flipped] + rng.integers(1, count, flipped.sum())) % count
-                models: dict[str, Any] = {"MLP": MLPClassifier(random_state=split)}
+                models: dict[str, Any] = {
+                    "MLP": MLPClassifier(random_state=split), "SVC": LinearSVC(random_state=split),
+                }  # fmt: skip
                 for label, how in choices.items():
                     models[label] = ReLUNetClassifier(
                         random_state=split, certificate="goldstein", **how

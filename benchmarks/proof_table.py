@@ -69,6 +69,9 @@ def claims(folder: Path) -> Iterator[tuple[str, Path]]:
     yield written("plus: nuclear norm, 8 x 6", res.certificate, low)
     res = gs.minimize(G, np.zeros(10), stationarity="minimum", **target)
     yield written("minimum: least deviations, 100 x 10", res.certificate, G)
+    inside = gs.minimize(G, np.zeros(10), stationarity="minimum", **limits, **target)
+    title = "minimum among feasible points: least deviations, 100 x 10"
+    yield written(title, inside.certificate, G, **limits)
     few, labels = _data(24, 2)
     v = gs.Variable(2)
     ramps = gs.sum(gs.ramp((labels[:, None] * few) @ v, rho=1.0)) / 24 + 0.05 * gs.sum_squares(v)

@@ -10,6 +10,10 @@
 * **Walks**: files of the package in which a function is called in the course of a run, and changes
   of file from one call to the next (in the order of the calls, returns left aside). Each run is
   made once before, so that nothing is imported any more.
+* **Since One stack**: what each room had when that landed, what it has now, and how much of that is
+  in files that were first added later (`git log --diff-filter=A`, renames followed), for minima,
+  formulas, proof files, fields and doors; new are lines whose text stood nowhere in the tree of
+  the landing, for a file may be made of what was there.
 * **Verification**: lines of code of the functions that `verify` enters, and the lines that it
   executes, in all and outside `goldstein/checker`; CPU time is the median of many.
 """
@@ -25,6 +29,8 @@ import os
 import statistics
 import subprocess
 import sys
+import tarfile
+import tempfile
 import time
 import tokenize
 from collections import Counter, defaultdict
@@ -43,6 +49,9 @@ MOST_ARGUMENTS, MOST_BRANCHES = 8, 12
 PUBLIC = ("goldstein", "goldstein.calculus", "goldstein.models", "goldstein.prox",
           "goldstein.problems", "goldstein.scipy", "goldstein.sklearn", "goldstein.parallel",
           "goldstein.torch", "goldstein.jax")  # fmt: skip
+
+#: The last commit of the session in which One stack landed.
+ONE_STACK = "e2283f0b"
 
 _NO_CODE = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT,
             tokenize.ENDMARKER)  # fmt: skip
@@ -78,11 +87,60 @@ def rooms(source: Path) -> dict[str, tuple[int, int]]:
     """Return lines of code and files of every folder of the package, the largest first."""
     lines, files = Counter[str](), Counter[str]()
     for path in sorted(source.rglob("*.py")):
-        parts = path.relative_to(source).parts
-        room = "/".join(parts[:2]) if len(parts) > 2 else parts[-1]
+        room = room_of(path, source)
         lines[room] += len(lines_of_code(path))
         files[room] += 1
     return {room: (count, files[room]) for room, count in lines.most_common()}
+
+
+def room_of(path: Path, source: Path) -> str:
+    """Return the folder of the package that a file is in, or the file itself."""
+    parts = path.relative_to(source).parts
+    return "/".join(parts[:2]) if len(parts) > 2 else parts[-1]
+
+
+def code_of(path: Path) -> list[str]:
+    """Return the lines of code of a file, without their indentation."""
+    text = path.read_text().splitlines()
+    return [text[row - 1].strip() for row in sorted(lines_of_code(path)) if row <= len(text)]
+
+
+def since(source: Path, landing: str = ONE_STACK) -> dict[str, dict[str, int]]:
+    """Return by room: lines at a landing, lines now, those of files added later, and the new.
+
+    Nothing where the history is not there.
+    """
+    names = git("log", "--diff-filter=A", "-M", "-C", "--format=", "--name-only",
+                f"{landing}..HEAD", "--", "src")  # fmt: skip
+    tree = git("archive", landing, "src")
+    if not (names and tree) or source != HERE / "src":
+        return {}
+    found = defaultdict[str, dict[str, int]](
+        lambda: dict.fromkeys(("then", "now", "added", "new"), 0)
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(fileobj=io.BytesIO(tree)) as archive:
+            archive.extractall(folder, filter="data")
+        before = Path(folder) / "src"
+        known: set[str] = set()
+        for path in before.rglob("*.py"):
+            lines = code_of(path)
+            found[room_of(path, before)]["then"] += len(lines)
+            known.update(lines)
+    added = {HERE / name for name in names.decode().split()}
+    for path in source.rglob("*.py"):
+        lines, row = code_of(path), found[room_of(path, source)]
+        row["now"] += len(lines)
+        if path in added:
+            row["added"] += len(lines)
+            row["new"] += sum(line not in known for line in lines)
+    return dict(sorted(found.items(), key=lambda item: -item[1]["new"]))
+
+
+def git(*command: str) -> bytes:
+    """Return what git says of this tree, nothing where it does not know it."""
+    done = subprocess.run(["git", *command], cwd=HERE, capture_output=True, check=False)
+    return done.stdout if done.returncode == 0 else b""
 
 
 def importers(source: Path) -> dict[str, set[str]]:
@@ -204,6 +262,7 @@ def static(source: Path) -> dict[str, Any]:
     known = modules(source)
     return {
         "rooms": by_room,
+        "since": since(source),
         "lines": sum(lines for lines, _ in by_room.values()),
         "files": sum(files for _, files in by_room.values()),
         "modules": len(known),
@@ -395,6 +454,13 @@ def shown(found: dict[str, Any]) -> str:
         if not isinstance(value, dict)
     }
     parts.append(table(["", "number"], [[*item] for item in numbers.items()]))
+    if found["since"]:
+        rows = [[room, *row.values()] for room, row in found["since"].items()]
+        then, now, added, new = (sum(row[k] for row in rows) for k in (1, 2, 3, 4))
+        rows.append(["**all**", then, now, added, new])
+        rows.append(["**now, without them**", "", "", now - added, now - new])
+        head = ["room", "at One stack", "now", "in files added later", "of these new"]
+        parts.append(table(head, rows))
     parts += [
         f"{key}:\n" + "".join(f"    {each}\n" for each in value)
         for key, value in found.items()

@@ -4,10 +4,11 @@ Random files of every kind, honest and forged (`adversary.proof_files`, `limit_f
 `minimum_files`, `case_files`), their numbers rounded to float64 where they are none, are put to the
 library's kernel, to `goldstein-check` and to the script of `check.html`. The two that read files
 must agree. The kernel computes with intervals of float64 numbers: it may refuse what the others
-prove, and is counted. Where it proves an exact claim that they refuse, the evidence must be known
-to support it (tied rows that are one affine function), or a separation of constraints was missing,
-which a file states and the kernel finds. Goldstein and plus claims it checks as those of black
-boxes, with room for rounding.
+prove, and is counted: a norm that is exactly 0, say, it encloses by 3e-148, which violates an upper
+limit of 0; and it looks at supports of entries, too, that f does not depend on. Where it proves an
+exact claim that they refuse, the evidence must be known to support it (tied rows that are one
+affine function), or a separation of constraints was missing, which a file states and the kernel
+finds. Goldstein and plus claims it checks as those of black boxes, with room for rounding.
 
     python -m benchmarks.three_checkers --seeds 200
 """
@@ -23,6 +24,7 @@ from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -38,6 +40,10 @@ from goldstein.certificates import (
     PlusCertificate,
 )
 from goldstein.certificates.minimum import MinimumCertificate, Refutation
+from goldstein.checker.constrained.limits import Box
+from goldstein.checker.constrained.near import ExactProblem
+from goldstein.checker.minimum import minimum
+from goldstein.checker.minimum.feasible import Feasible
 from goldstein.checker.minimum.supports import Sharp, Support
 from goldstein.checker.sides import Program
 from goldstein.errors import GoldsteinError
@@ -71,7 +77,7 @@ def kernel_says(document: Document) -> bool:
     x, kind = floats(document["x"]), claim["kind"]
     numbers = {
         name: None if claim[name] is None else float(floats([claim[name]])[0])
-        for name in ("eps", "delta", "gap", "radius", "within", "fall", "global_gap")
+        for name in ("eps", "delta", "gap", "radius", "within", "fall", "global_gap", "violation")
         if name in claim
     }  # fmt: skip
     pivot = tuple(map(rational, evidence.get("pivot", [])))
@@ -144,6 +150,29 @@ def _minimum_says(document: Document, x: Any, pivot: Any, numbers: dict[str, Any
     if (numbers.get("global_gap") is None) != ("cases" not in evidence):
         raise NotWritten  # a certificate has both, or neither
     convexity = evidence["convexity"]
+    program, problem = program_of(document["function"]), None
+    if None in evidence.get("penalties", ()) or claim.get("violation", "") is None:
+        raise NotWritten
+    if "penalties" in evidence:
+        d, parts = x.size, document.get("constraints", [])
+        bounds = document.get("bounds", {"lower": [None] * d, "upper": [None] * d})
+        box, system = (
+            [np.array([end if q is None else float(floats([q])[0]) for q in row[side]], dtype=float)
+             for side, end in (("lower", -np.inf), ("upper", np.inf))]
+            for row in (bounds, {side: [p[side] for p in parts] for side in ("lower", "upper")})
+        )  # fmt: skip
+        inner = [program_of(part["function"]) for part in parts]
+        problem = ExactProblem(
+            Box(*box), SimpleNamespace(lower=system[0], upper=system[1]), inner, None
+        )
+        weights = floats(evidence["penalties"])
+        limits = Feasible(program, problem, weights)
+        found = limits.multipliers(supports)
+        numbers |= {
+            "penalties": weights,
+            "multipliers": found[: len(parts)],
+            "normal": found[len(parts) :],
+        }
     certificate = MinimumCertificate(
         x=x, exact_pivot=pivot, **numbers | {"radius": numbers["radius"] or math.inf},
         scope=claim["scope"], strict=claim["strict"], unique=claim["unique"],
@@ -152,7 +181,7 @@ def _minimum_says(document: Document, x: Any, pivot: Any, numbers: dict[str, Any
         convexity=None if convexity is None else float(floats([convexity])[0]),
         supports=supports, sharp=sharp, **_tree(evidence.get("cases"), x.size),
     )  # fmt: skip
-    return bool(certificate.verify(program_of(document["function"])).ok)
+    return bool(minimum.check(certificate, program, problem).ok)
 
 
 def _tree(cases: Document | None, dim: int) -> dict[str, Any]:
@@ -164,7 +193,8 @@ def _tree(cases: Document | None, dim: int) -> dict[str, Any]:
         for case in tree:
             more = {"entry", "t"} if case["parts"] == 2 else set()
             lists = all(isinstance(case[name], list) for name in ("point", "slopes"))
-            if set(case) != {"point", "slopes", "parts"} | more or type(case["parts"]) is not int:
+            whole = all(type(case[name]) is int for name in {"parts", "entry"} & set(case))
+            if set(case) != {"point", "slopes", "parts"} | more or not whole:
                 raise NotWritten
             if not lists:
                 raise NotWritten
@@ -243,7 +273,9 @@ def compare(seeds: range) -> tuple[Counter[str], list[str]]:
     texts = [json.dumps(document) for *_, document in found]
     page = judged(texts) if available() else [None] * len(texts)
     for (name, supported, document), (code, said), other in zip(found, python_codes(texts), page):
-        kind = document["claim"]["kind"] + " by cases" * ("cases" in document["evidence"])
+        shown = document["evidence"]
+        kind = document["claim"]["kind"] + " by cases" * ("cases" in shown)
+        kind += " among feasible points" * ("penalties" in shown)
         try:
             kernel = "TRUE" if kernel_says(document) else "FALSE"
         except (NotWritten, GoldsteinError, NotImplementedError):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.calculus.rows import Row, affine_row
+from goldstein.calculus.evaluation import Row, affine_row
 from goldstein.checker.constrained.near import as_rationals
 from goldstein.checker.enclosed.point import EnclosedPoint, require_finite
 from goldstein.checker.sides import Side, point_at

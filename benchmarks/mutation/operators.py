@@ -17,7 +17,7 @@ CHECKER = ROOT / "src" / "goldstein" / "checker"
 #: What decides claims first, then their arithmetic, then the checker that stands alone.
 FIRST = (
     "sampled.py", "near.py", "minimum/lower.py", "constrained/near.py",
-    "constrained/limits.py",
+    "constrained/kkt.py", "constrained/limits.py",
     "blackbox/beside.py", "blackbox/perturbed.py", "blackbox/differences.py",
     "fenchel.py", "sides.py", "nodes.py",
 )  # fmt: skip

@@ -96,3 +96,14 @@ def test_editors_see_the_names_that_are_resolved_on_first_use() -> None:
     assert static == lazy | {("goldstein", name) for name in gs._MODULES}
     for _, name in lazy:
         assert getattr(gs, name) is not None
+
+
+def test_the_ways_in_are_found_without_an_import_of_their_own() -> None:
+    """As `gs.parallel.multistart`, where somebody wrote `import goldstein as gs` and no more."""
+    code = (
+        "import goldstein as gs\n"
+        "names = 'control cvxpy jax onnx parallel scipy sklearn torch'.split()\n"
+        "print([getattr(gs, name).__name__ for name in names])"
+    )
+    found = ast.literal_eval(python(code))
+    assert found == [f"goldstein.{name}" for name in gs._ECOSYSTEMS]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
 import goldstein as gs
+from goldstein.certificates.near import Attempt
 from goldstein.reductions import stationarity
 
 TARGET = {"eps": 1e-3, "delta": 1e-3, "rng": 0}
@@ -16,10 +19,14 @@ def enclosing_circle():
     return gs.max([gs.norm2(x - p) for p in places]), np.zeros(2)
 
 
-def filter_design():
-    w = np.linspace(0, np.pi, 100)
-    table, wanted = np.cos(np.outer(w, np.arange(9))), (w < 1.2).astype(float)
-    return gs.max(abs(table @ gs.Variable(9) - wanted)), np.zeros(9)
+def filter_design(points=100, taps=9):
+    w = np.linspace(0, np.pi, points)
+    table, wanted = np.cos(np.outer(w, np.arange(taps))), (w < 1.2).astype(float)
+    return gs.max(abs(table @ gs.Variable(taps) - wanted)), np.zeros(taps)
+
+
+def long_filter_design():
+    return filter_design(400, 21)
 
 
 def facilities():
@@ -29,7 +36,7 @@ def facilities():
     return gs.max(ways), rng.normal(size=6)
 
 
-@pytest.mark.parametrize("make", [enclosing_circle, filter_design, facilities])
+@pytest.mark.parametrize("make", [enclosing_circle, filter_design, long_filter_design, facilities])
 def test_pivots_of_maxima_of_norms_and_chebyshev_fits_are_found(make):
     f, x0 = make()
     plain = gs.minimize(f, x0, **TARGET)
@@ -74,3 +81,21 @@ def test_those_who_watch_are_told_that_a_pivot_is_looked_for():
         progress=lambda state, calls: seen.append(state.notes.get("doing")),
     )  # fmt: skip
     assert "looking for a pivot" in seen
+
+
+def test_an_attempt_in_the_largest_ball_does_not_take_the_time_of_the_next(monkeypatch):
+    begin, tried = stationarity.attempt_near, []
+
+    def stuck_at_first(oracle, hint, request, *, deadline):
+        tried.append(hint.delta)
+        if len(tried) > 1:
+            return begin(oracle, hint, request, deadline=deadline)
+        time.sleep(max(deadline - time.perf_counter(), 0.0))
+        return Attempt(None, "not proved: it took too long")
+
+    monkeypatch.setattr(stationarity, "attempt_near", stuck_at_first)
+    f, x0 = enclosing_circle()
+    near = gs.minimize(f, x0, **TARGET, stationarity="near", max_time=20)
+    assert near.success, near.message
+    assert tried == sorted(tried, reverse=True)
+    assert near.certificate.verify(f).ok

@@ -212,12 +212,7 @@ def test_ctrl_c_while_a_proof_is_searched_keeps_the_weaker_one(
     def pressed(*_: Any, **__: Any) -> Any:
         raise KeyboardInterrupt
 
-    module = (
-        "goldstein.construction.near.pivot"
-        if where == "search_near"
-        else "goldstein.construction.near.kkt_pivot_proof"
-    )
-    monkeypatch.setattr(f"{module}.{where}", pressed)
+    monkeypatch.setattr(f"goldstein.construction.near.pivot.{where}", pressed)
     limits: dict[str, Any] = {} if where == "search_near" else {"bounds": BOUNDS}
     res = gs.minimize(WRITTEN, START, stationarity="near", **limits, **QUESTION)
     assert (res.status, res.stopped_by) == (gs.Status.STOPPED, "Ctrl-C")

@@ -13,7 +13,8 @@ import pytest
 from benchmarks.mutation.log import explained
 from benchmarks.mutation.operators import FILES, ROOT, mutants
 
-TESTS = [f"tests/checker/test_{name}.py" for name in ("alone", "forged_files", "every_kind")]
+NAMES = ("alone", "forged_files", "every_kind", "limited_files")
+TESTS = [f"tests/checker/test_{name}.py" for name in NAMES]
 
 
 def mutation(folder: Path, *arguments: str) -> tuple[int, str]:

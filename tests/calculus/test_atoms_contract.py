@@ -10,7 +10,7 @@ import pytest
 from tests.atoms import ELEMENTWISE, EXAMPLES
 from tests.limits import gradient_enclosure, limiting_gradients
 
-from goldstein.apriori.curves import scalar_of
+from goldstein.apriori.modulus import scalar_of
 from goldstein.calculus import Variable
 from goldstein.calculus import sum as sum_entries
 from goldstein.calculus.atoms.piecewise import PiecewisePolynomial

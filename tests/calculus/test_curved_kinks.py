@@ -12,7 +12,7 @@ import pytest
 from benchmarks.plain_code import FUNCTIONS, run
 
 import goldstein as gs
-from goldstein.construction.near.curved_kinks import CurvedKinks
+from goldstein.construction.near.flats import CurvedKinks
 from goldstein.construction.near.kinks import Kinks
 
 #: Functions of the coordinates, for expressions and for Fractions; `top` is the maximum of a list.

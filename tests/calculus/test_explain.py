@@ -16,10 +16,14 @@ from tests.limits import limiting_gradients
 from tests.theorems import nearest_kink_pivot
 
 import goldstein.calculus as gc
-from goldstein.apriori.arrangement import Arrangement, MissingAssumption
-from goldstein.apriori.curves import scalar_of
-from goldstein.apriori.explain import explain, outer_lipschitz, pivot
-from goldstein.apriori.modulus import Block, piece_modulus
+from goldstein.apriori.explain import (
+    Arrangement,
+    MissingAssumption,
+    explain,
+    outer_lipschitz,
+    pivot,
+)
+from goldstein.apriori.modulus import Block, piece_modulus, scalar_of
 from goldstein.apriori.rules import OuterLipschitz
 from goldstein.errors import InputError, KinkError, NotCertifiableError
 from goldstein.models import margin_svm, relu_one_layer, relu_two_layer

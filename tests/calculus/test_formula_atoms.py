@@ -149,7 +149,7 @@ def test_enclosures_contain_what_many_digits_say(name: str) -> None:
     )
     box = Enclosure(mids, np.abs(mids) * rng.choice([0.0, 1e-12, 1e-3], 40))
     for found, exact in (
-        (FUNCTIONS[name].enclosure(box), value),
+        (FUNCTIONS[name].at(box), value),
         (FUNCTIONS[name].slope_of(box), lambda t: mpmath.diff(value, t)),
     ):
         for k in range(40):

@@ -12,7 +12,7 @@ from tests.limits import limiting_gradients
 
 import goldstein.calculus as gc
 from goldstein.checker.sides import Side, point_at
-from goldstein.construction.near.evidence import clarke_distance, span_test
+from goldstein.construction.near.kinks import clarke_distance, span_test
 from goldstein.errors import NotCertifiableError
 from goldstein.models import margin_svm
 

@@ -134,3 +134,11 @@ def test_two_layer_network_on_diabetes(options):
     assert found.eps <= 1e-3
     assert found.delta <= 5e-2
     assert found.verify(F).label == "certified"
+
+
+def test_a_slope_that_does_not_change_has_no_stationary_point() -> None:
+    """SciPy's Krylov method raises there: along straight pieces of many variables it is usual."""
+    from goldstein.construction.near.flats import stationary_in_many
+
+    start = np.zeros(600)
+    assert np.array_equal(stationary_in_many(lambda z: np.ones(600), start, 1e-9), start)

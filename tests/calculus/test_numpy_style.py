@@ -224,6 +224,14 @@ def test_higher_powers_bend_without_bound_and_on_a_ball_within_one() -> None:
     assert 13.0 <= F.lipschitz((np.zeros(1), 2.0)) <= 13.0 * (1 + 1e-9)
 
 
+def test_the_logarithm_of_one_exponential_beside_its_shift() -> None:
+    # m + log(sum(exp(u - m))) is written as one; without a sum there is nothing to write so.
+    x = gs.Variable(2)
+    F = np.log(np.exp(x[1] - x[0])) + x[0]
+    assert F.value(np.array([1.0, 3.0])) == pytest.approx(3.0, rel=1e-15)
+    assert F.gradient(np.array([1.0, 3.0])) == pytest.approx([0.0, 1.0], abs=1e-15)
+
+
 def test_log_sum_exp_of_far_apart_numbers() -> None:
     F = np.logaddexp(gs.Variable(1), 3.0)
     for u in (-800.0, 0.0, 800.0):

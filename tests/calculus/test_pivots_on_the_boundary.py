@@ -12,7 +12,7 @@ from tests import theorems
 from tests.theorems import max_pivot
 
 import goldstein as gs
-from goldstein.apriori.arrangement import Arrangement
+from goldstein.apriori.explain import Arrangement
 
 #: Rows of rational length, so that the boundary can be hit exactly.
 ROWS: list[tuple[list[float], Any]] = [

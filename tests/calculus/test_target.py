@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import goldstein.calculus as gc
-from goldstein.apriori.arrangement import MissingAssumption
+from goldstein.apriori.explain import MissingAssumption
 from goldstein.apriori.rules import near_from_goldstein
 from goldstein.errors import InputError
 from goldstein.models import margin_svm, relu_one_layer, relu_two_layer

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 import goldstein as gs
+from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.verifying import Rehearsed
 from goldstein.checker.blackbox.perturbed import radius
 from goldstein.construction.goldstein_claim import Construction
@@ -99,18 +100,24 @@ def test_checks_in_a_row_ask_about_a_point_once_and_still_see_noise() -> None:
     noisy = FunctionOracle(lambda x: float(rng.normal()), lambda x: rng.normal(size=2))
     counted = CountedOracle(noisy)
     f, x = Rehearsed(counted), np.ones(2)
+    points, rows = np.array([[2.0, 1.0], [1.0, 2.0]]), np.eye(2)
+    claim = GoldsteinCertificate(x, 2.0, 1.0, points, rows, np.array([0.4, 0.6]))
     first = f.gradient(x)
     assert not np.array_equal(f.gradient(x), first)
     assert counted.gradients == 2
-    f.begin()
+    f.begin(claim)
     again = f.gradient(x)
     assert counted.gradients == 2
     again[:] = np.nan  # nobody writes into the memory
     f.gradient(x)
     assert counted.gradients == 3
-    f.begin()
+    f.begin(claim)
     assert np.isfinite(f.gradient(x)).all()
     assert (counted.gradients, counted.values) == (3, 0)
+    f.begin(claim)  # what the claim says is served, but for its heaviest point
+    assert np.array_equal(f.gradient(points[0]), rows[0])
+    assert not np.array_equal(f.gradient(points[1]), rows[1])
+    assert (counted.gradients, counted.values) == (4, 0)
 
 
 def test_a_run_inside_bounds_asks_no_question_more_than_twice() -> None:

@@ -14,7 +14,7 @@ from scipy import sparse
 from tests.limits import gradient_enclosure, limiting_gradients
 
 import goldstein as gs
-from goldstein.calculus.blocked_rows import BlockedRows
+from goldstein.calculus.constants import BlockedRows
 from goldstein.calculus.expression import in_order, numbered
 from goldstein.certificates import GoldsteinCertificate, NearCertificate
 from goldstein.checker.enclosed.arrays import Enclosure
@@ -245,6 +245,6 @@ def test_rows_that_a_search_kept_are_fetched_again() -> None:
     forged = false_claim(F, 0.0)
     with pytest.raises(ValueError, match="read-only"):
         A[0][0] = 5.0
-    A._kept[0] = -A[0]
+    A._cached[0] = -A[0]
     assert not forged.verify(F).ok
     assert NearCertificate.prove(F, [0.0], [0.0], AWAY, [1.0]).eps == 1.0

@@ -127,7 +127,7 @@ def test_denormal_data_decide_signs_exactly():
 @pytest.mark.parametrize("arithmetic", ["rational", "enclosure"])
 def test_both_arithmetics_agree(arithmetic, monkeypatch):
     monkeypatch.setattr(
-        "goldstein.checker.sides.RATIONAL_WORK", 10**9 if arithmetic == "rational" else 0
+        "goldstein.checker.enclosed.point.RATIONAL_WORK", 10**9 if arithmetic == "rational" else 0
     )
     rng = np.random.default_rng(1)
     F = relu_two_layer(rng.standard_normal((12, 3)), rng.standard_normal(12), 2)

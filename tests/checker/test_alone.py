@@ -252,12 +252,13 @@ def test_sums_and_products_of_intervals(kinds: tuple[bool, bool], checker: Any) 
         assert ends(u.take([4, 0, 0])) == [ends(u)[k] for k in (4, 0, 0)]
 
 
-def test_long_denominators_are_rounded_outwards_where_that_is_allowed(checker: Any) -> None:
+def test_long_denominators_are_rounded_outwards_unless_numbers_are_exact(checker: Any) -> None:
     den = 3**600
+    same = [7, -5 * den]
+    assert ends(checker.Vec(same, same, den)) == [(F(a, den), F(a, den)) for a in same]
     for lo, hi in (([7], [9]), ([-7], [9]), ([-9], [-7]), ([den * 5 + 1], [den * 7 + 2])):
-        hard, soft = checker.Vec(lo, hi, den), checker.Vec(lo, hi, den, True)
-        ((a, b),), ((c, d),) = ends(hard), ends(soft)
-        assert (a, b) == (F(lo[0], den), F(hi[0], den))
+        soft = checker.Vec(lo, hi, den)
+        ((c, d),), (a, b) = ends(soft), (F(lo[0], den), F(hi[0], den))
         assert c <= a <= b <= d
         assert d - c <= (b - a) * (1 + F(1, 2**300)) + F(2, 2**310) * max(abs(a), abs(b))
         assert soft.den.bit_count() == 1
@@ -265,8 +266,8 @@ def test_long_denominators_are_rounded_outwards_where_that_is_allowed(checker: A
 
 def test_exp_log_and_roots_are_bounded_by_multiples_of_a_power_of_two(checker: Any) -> None:
     unit = F(1, 1 << checker.Q)
-    assert (checker.over(7, 2, False), checker.over(7, 2, True)) == (3, 4)
-    assert (checker.over(-7, 2, False), checker.over(-7, 2, True)) == (-4, -3)
+    assert [checker.grid(F(7, 2), up, 0) for up in (False, True)] == [3, 4]
+    assert [checker.grid(F(-7, 2), up, 0) for up in (False, True)] == [-4, -3]
     assert checker.root(F(9, 4), False) == checker.root(F(9, 4), True) == F(3, 2)
     low, high = (checker.root(F(2), up) for up in (False, True))
     assert (high - low, low**2 < 2, high**2 > 2) == (unit, True, True)
@@ -310,7 +311,7 @@ def test_curvature_of_slopes_that_are_only_enclosed(checker: Any) -> None:
     """-g^2 for g in [1, 2] is as low as -4; of g^2 nothing is known but that it is positive."""
     for c, least in ((F(-1), F(-4)), (F(1), F(0))):
         total = checker.Curvature(1)
-        total.outer(c, {0: checker.Span(F(1), F(2))})
+        total.add(checker.Span(c, c), {0: checker.Span(F(1), F(2))})
         assert total.rows[0][0] <= least
         assert not total.at_least(least + F(1, 10))
 
@@ -363,7 +364,8 @@ def test_directions_of_rows(checker: Any) -> None:
     norm = checker.read_node({"op": "norm2", "of": [0], "columns": 2}, 1, nodes)
     start = checker.exact([F(1)] * 4)
     rows = [entries[i : i + 2] for i in range(0, 8, 2)]
-    (slopes,) = norm.backward(start, [None], [checker.Vec(row, row, 7) for row in rows])
+    ways = [checker.Vec(row, row, 7) if any(row) else None for row in rows]
+    (slopes,) = norm.backward(start, [None], ways)
     found = ends(slopes)
     for (low, high), truth in zip(found, [F(3, 5), F(-4, 5)] * 2):
         assert low <= truth <= high
@@ -773,9 +775,9 @@ def test_a_number_that_is_no_float_is_printed(judge: Any) -> None:
         assert judge(GOLDSTEIN, function=function, **points, claim__eps=sign + "1") == 1
 
 
-#: Lines of code, without blanks, comments and docstrings, 65 for trees of cases. It may fall, not
-#: rise; 900 are the aim.
-CEILING = 1079
+#: Lines of code, without blanks, comments and docstrings, 65 for trees of cases and 45 for minima
+#: among feasible points. It may fall, not rise; 900 are the aim.
+CEILING = 1025
 
 
 def test_it_can_be_read_in_one_sitting(checker: Any) -> None:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import goldstein as gs
-from goldstein.checker.nodes import Max, Norm2, Order, Piecewise
+from goldstein.checker.enclosed.irrational import Norm2
+from goldstein.checker.nodes import Max, Order, Piecewise
 from goldstein.checker.sides import point_at
 from goldstein.errors import GoldsteinError, InputError, NotCertifiableError
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from goldstein.checker.blackbox.perturbed import has_room
+from goldstein.checker.constrained.limits import as_box
 from goldstein.checker.errors import InputError, InputTypeError, OracleError
 from goldstein.checker.function import (
     Asked,
@@ -64,6 +66,14 @@ def test_points_are_taken_apart_and_put_together(point: Any, layout: Any, words:
     for wrong in (FLAT[:5], np.zeros(7), FLAT.reshape(2, 3)):
         with pytest.raises(InputError, match="numbers for a point of 6"):
             put_together(layout, wrong)
+
+
+def test_parts_that_nobody_asked_for_are_no_part_of_a_point() -> None:
+    two = ["tuple", [1], [2]]
+    assert flattened((FLAT[:1], FLAT[1:3]), two, "x").tolist() == [0.0, 1.0, 2.0]
+    for other in ((FLAT[:1], FLAT[1:3], FLAT[3:]), (FLAT[:1],), [FLAT[:1], FLAT[1:3]]):
+        with pytest.raises(InputTypeError, match="layout"):
+            flattened(other, two, "x")
 
 
 def test_points_that_are_none() -> None:
@@ -174,9 +184,10 @@ def test_answers_of_all_real_types() -> None:
         assert asked.gradient(X).dtype == np.float64
         coarse = kind in (np.float32, np.float16)
         assert bool(asked.coarse) == coarse
-        # A hundred units in the last place of single precision, at |x| = 2.
-        assert asked.smallest_ball(X) == (100 * 2.0**-24 * 2.0 if coarse else 0.0)
-        assert asked.smallest_ball(0.01 * X) == (100 * 2.0**-24 if coarse else 0.0)
+        # A hundred units in the last place of single precision, at |x| = 2 and at 0.02.
+        for x, least in ((X, 100 * 2.0**-24 * 2.0), (0.01 * X, 100 * 2.0**-24)):
+            assert has_room(x, least, as_box(None, 2), asked.coarse)
+            assert has_room(x, 0.999 * least, as_box(None, 2), asked.coarse) != coarse
 
 
 def test_errors_of_functions_can_be_sent() -> None:

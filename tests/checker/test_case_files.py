@@ -36,7 +36,7 @@ def worked_examples() -> list[Any]:
 
 
 #: w^2/2 - 9/8 ramp(w - 1) at 0, split at the first kink.
-NEAR, TREE = worked_examples()
+NEAR, TREE, LIMITED = worked_examples()
 
 
 def changed(*path: Any, document: Any = TREE) -> Any:
@@ -102,7 +102,7 @@ BROKEN = [
 
 
 def test_worked_examples_of_the_page_are_true() -> None:
-    assert [code for code, _ in verdicts([NEAR, TREE])] == [0, 0]
+    assert [code for code, _ in verdicts([NEAR, TREE, LIMITED])] == [0, 0, 0]
 
 
 def test_what_else_shows_the_same() -> None:
@@ -331,5 +331,7 @@ def test_what_is_believed_or_constrained_is_refused_with_its_reason(tmp_path: Pa
         [json.loads(derived.export(tmp_path / "proof", F).read_text())]
     )] == [0]  # fmt: skip
     inside = gs.certify(F, [0.0, 0.0], bounds=[(-1, 1)] * 2, **kept)
-    with pytest.raises(TypeError, match="no constraints yet"):
+    with pytest.raises(ValueError, match="not about these bounds and constraints"):
         inside.export(tmp_path / "inside", F)
+    with pytest.raises(ValueError, match="not about these bounds and constraints"):
+        derived.export(tmp_path / "inside", F, bounds=[(-1, 1)] * 2)

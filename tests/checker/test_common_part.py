@@ -79,7 +79,7 @@ def test_claims_from_enclosures_are_not_below_the_exact_bound(
     x = np.array([float(q) for q in pivot])
     claim = NearCertificate.prove(model, x, pivot, ways, weights)
     assert claim.verify(model).ok
-    monkeypatch.setattr(sides, "RATIONAL_WORK", 10**9)
+    monkeypatch.setattr(enclosed, "RATIONAL_WORK", 10**9)
     exact = NearCertificate.prove(model, x, pivot, ways, weights)
     assert exact.eps <= claim.eps <= exact.eps * (1 + 1e-9)
     assert (np.abs(exact.gradients - claim.gradients).max(axis=1) <= claim.errors + 1e-12).all()

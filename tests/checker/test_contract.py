@@ -20,7 +20,7 @@ FILES = sorted(FOLDER.rglob("*.py"))
 #: Lines of code (neither blank, nor comment, nor docstring) of its parts, a tenth more than there
 #: were when this was written: near, Goldstein and f + h claims; bounds and constraints; irrational
 #: and large functions; what can only refuse; minima.
-CEILINGS = {"": 1510, "constrained": 515, "enclosed": 890, "blackbox": 610, "minimum": 1560}
+CEILINGS = {"": 1365, "constrained": 545, "enclosed": 925, "blackbox": 630, "minimum": 1585}
 
 ALLOWED = {"numpy", "numpy.typing", "scipy.sparse", "flint"}
 
@@ -59,11 +59,11 @@ def test_it_stays_below_its_ceilings() -> None:
 def test_small_claims_without_constraints_need_no_other_part() -> None:
     """Bounds, and the entrances to the other parts, are all that the files of the folder name."""
     entrances = {
-        "near.py": set(),
+        "near.py": {"enclosed.point"},
         "sides.py": {"enclosed.point"},
         "sampled.py": {
             "blackbox.beside", "blackbox.perturbed", "blackbox.qualification", "constrained",
-            "constrained.limits", "enclosed.written",
+            "constrained.kkt", "constrained.limits", "enclosed.written",
         },
     }  # fmt: skip
     parts = {f"goldstein.checker.{part}" for part in CEILINGS if part}

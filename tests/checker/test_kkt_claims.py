@@ -628,7 +628,7 @@ def resampled(
     claim: KKTCertificate, gradient: Any, optimise: Any = conic_weights, goal: float = 0.0,
     seed: int = 0,
 ) -> float:  # fmt: skip
-    rows = sampled.Rows(claim, problem(System(), gradient, FREE, optimise))
+    rows = sampled.rows_of(claim, problem(System(), gradient, FREE, optimise))
     place = Neighbourhood(claim.x, claim.delta, FREE)
     best = partial(rebound, rows)
     return resample(rows.ask, place, rows.points, rows.owners, rows.weights, best, goal, seed)

@@ -13,10 +13,11 @@ import pytest
 
 import goldstein as gs
 import goldstein_check
+from goldstein.checker.enclosed.irrational import Norm2
 from goldstein.checker.minimum.curvature import Curvature, Pass, Region, at_least
 from goldstein.checker.minimum.spans import Span
 from goldstein.checker.minimum.supports import Support
-from goldstein.checker.nodes import Norm2, Piecewise
+from goldstein.checker.nodes import Piecewise
 
 X, Z = gs.Variable(1), gs.Variable(2)
 

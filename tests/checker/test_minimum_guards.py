@@ -11,11 +11,12 @@ import pytest
 
 import goldstein as gs
 from goldstein.checker import nodes
+from goldstein.checker.enclosed.irrational import Norm2
 from goldstein.checker.minimum.cases import Cases
 from goldstein.checker.minimum.curvature import CURVES, Curvature, Region
 from goldstein.checker.minimum.spans import Span, product
 from goldstein.checker.minimum.supports import Sharp, Support
-from goldstein.checker.nodes import Max, Norm2, Piecewise
+from goldstein.checker.nodes import Max, Piecewise
 from goldstein.checker.sides import Program
 from goldstein.errors import NotCertifiableError
 

@@ -12,12 +12,13 @@ import pytest
 
 import goldstein as gs
 from goldstein.checker.constrained.limits import Box
+from goldstein.checker.enclosed.irrational import Norm2
 from goldstein.checker.errors import NotCertifiableError
 from goldstein.checker.minimum.curvature import Pass, Region, at_least
 from goldstein.checker.minimum.minimum import convexity, minorant, slope_along
 from goldstein.checker.minimum.spans import Span
 from goldstein.checker.minimum.supports import Sharp, Support
-from goldstein.checker.nodes import Max, Norm2, Piecewise
+from goldstein.checker.nodes import Max, Piecewise
 from goldstein.construction.minimum import prove_minimum, refuted, with_gap
 
 ZERO = Fraction(0)

@@ -19,19 +19,17 @@ from scipy import sparse
 
 from goldstein.checker import nodes
 from goldstein.checker.enclosed.arrays import FUNCTIONS, Enclosure
+from goldstein.checker.enclosed.irrational import LogSumExp, Norm2, Smooth
 from goldstein.checker.enclosed.part import cut
 from goldstein.checker.errors import Irrational
-from goldstein.checker.exact import CONSTANT, ZERO, Exact, Still
+from goldstein.checker.exact import Exact, Still
 from goldstein.checker.nodes import (
     MAX_DEGREE,
     Add,
     Affine,
-    LogSumExp,
     Max,
-    Norm2,
     Piecewise,
     Product,
-    Smooth,
 )
 from goldstein.errors import InputError, NotCertifiableError
 
@@ -262,6 +260,10 @@ def test_some_entries_alone(name: str) -> None:
             assert one.scattered(need, other.top.size).fractions == other.fractions
 
 
+#: What is known of an entry: 0: nothing; or that it does not change; nor is anything but 0.
+CONSTANT, ZERO = 1, 2
+
+
 def marks(constant: Any, zero: Any) -> Any:
     constant, zero = np.array(constant, bool), np.array(zero, bool)
     return np.where(constant, np.where(zero, ZERO, CONSTANT), 0).astype(np.int8)
@@ -300,8 +302,10 @@ def test_what_is_called_constant_is_constant(name: str) -> None:
 
 
 def constant_of(node: Any, masks: Any, piece: Any, loose: Any) -> Any:
-    rows = node.tied(loose) if loose else {}
-    return node.still([Still(mask) for mask in masks], piece, rows).level
+    """What is proved of entries whose arguments are known by such marks."""
+    args = [[Still.of(mask != ZERO), Still.of(mask == 0)] for mask in masks]
+    nonzero, moving = node.still(args, piece, loose)
+    return np.where(moving > 0, 0, np.where(nonzero > 0, CONSTANT, ZERO))
 
 
 def zeros_of(node: Any, *zero: list[bool], loose: Any = None, piece: Any = None) -> list[bool]:
@@ -438,7 +442,7 @@ def test_pieces_are_decided_exactly() -> None:
         Exact.of([F(-1), -1 - TINY, -1 + TINY, F(1), 1 - TINY, 1 + TINY, F(0)])
     )
     assert piece.tolist() == [0, 0, 1, 1, 1, 2, 1]
-    assert ties == {0: 0, 3: 1}
+    assert ties == {0: [0], 3: [3]}
 
 
 def test_the_largest_entry_is_decided_exactly() -> None:
@@ -564,22 +568,22 @@ def test_what_stays_where_it_is_tied() -> None:
     node = Piecewise((0,), (3,), 3, (F(0),), ((F(0), F(0)), (F(0), F(1))))  # max(u, 0)
     moving, piece = marks([False] * 3, [False] * 3), np.array([0, 0, 1])
     assert constant_of(node, [moving], piece, {}).tolist() == [ZERO, ZERO, 0]
-    assert constant_of(node, [moving], piece, {0: 0}).tolist() == [0, ZERO, 0]
+    assert constant_of(node, [moving], piece, {0: [0]}).tolist() == [0, ZERO, 0]
     resting = marks([True] * 3, [True, False, True])
-    loose = {0: 0, 1: 0, 2: 0}
+    loose = {0: [0], 1: [1], 2: [2]}
     assert constant_of(node, [resting], piece, loose).tolist() == [ZERO, CONSTANT, ZERO]
     # A constant piece that is not 0; and a function that is not 0 at 0.
     step = Piecewise((0,), (2,), 2, (F(0), F(1)), ((F(2), F(0)), (F(2), F(1)), (F(3), F(0))))
     moving = marks([False] * 2, [False] * 2)
     assert constant_of(step, [moving], np.array([0, 2]), {}).tolist() == [CONSTANT] * 2
     zero = marks([True] * 2, [True] * 2)
-    assert constant_of(step, [zero], np.array([0, 0]), {0: 0, 1: 0}).tolist() == [CONSTANT] * 2
+    assert constant_of(step, [zero], np.array([0, 0]), {0: [0], 1: [1]}).tolist() == [CONSTANT] * 2
     # Breakpoints below 0 are passed on the way to the piece that rules there.
     one = marks([True], [True])
     late = Piecewise((0,), (1,), 1, (F(-1),), ((F(5), F(4)), (F(0), F(-1))))
     assert constant_of(late, [one], np.array([1]), {}).tolist() == [ZERO]
     half = Piecewise((0,), (1,), 1, (F(1, 2),), ((F(1, 2), F(0)), (F(0), F(1))))
-    assert constant_of(half, [one], np.array([0]), {0: 0}).tolist() == [CONSTANT]
+    assert constant_of(half, [one], np.array([0]), {0: [0]}).tolist() == [CONSTANT]
     early = Piecewise((0,), (1,), 1, (F(1),), ((F(0), F(-1)), (F(5), F(-6))))
     assert constant_of(early, [one], np.array([0]), {}).tolist() == [ZERO]
 

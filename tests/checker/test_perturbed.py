@@ -299,3 +299,27 @@ def test_equal_gradients_beside_a_point_count_once() -> None:
     values = iter([1.0, 1.0, 1.0 + 0.9e-9, 1.0 + 1.1e-9, *[1.0] * 99])
     asked(lambda z: np.array([next(values)]), points, optimise=count)
     assert max(sizes) == 3
+
+
+@pytest.mark.parametrize("noise", [1e-7, 2e-6])
+def test_who_leaves_a_point_behind_leaves_its_gradient_behind(noise: float) -> None:
+    """f rises everywhere; its gradient has the wrong sign within 1e-3 of the kink at 0.
+
+    One step off the edge of that sliver values follow another gradient. But points that are
+    displaced by as much are in it still, and noise hides from short steps what is wrong there.
+    """
+
+    def slope(x: Any) -> Any:
+        return (1.5 + 0.75 * np.sign(x)) * np.where(np.abs(x) < 1e-3, -1.0, 1.0)
+
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+
+        def value(x: Any, rng: Any = rng) -> float:
+            return float(1.5 * x[0] + 0.75 * abs(x[0]) + noise * rng.standard_normal())
+
+        points = np.array([[1e-3 * (1.0 - 10.0 ** rng.uniform(-4, -1))], [3e-3]])
+        claim = GoldsteinCertificate(
+            np.zeros(1), 1e-2, 1e-12, points, slope(points), np.array([0.5, 0.5])
+        )
+        assert not any(claim.verify(value, slope, seed=k).ok for k in range(5))

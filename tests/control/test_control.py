@@ -104,10 +104,22 @@ def test_a_search_goes_on_in_smaller_balls_next_to_instability() -> None:
     start = np.array([-1.0, 0.5])
     with pytest.raises(gs.OracleError, match="not defined"):
         gs.minimize(Edge(1e-5), start, **asked)
-    found = searched(Edge(1e-5), start, 1e3, asked)
+    found, _ = searched(Edge(1e-5), start, 1e3, asked)
     assert found.success
     assert found.fun <= 1e-9
     assert found.certificate.delta <= 1e-6  # no ball reaches what is unstable
+
+
+def test_where_the_norm_falls_with_the_gain_the_answer_is_kkt_at_the_limit() -> None:
+    """x' = k x + w, z = x: the norm is 1 / |k|, and least where the gain is as large as allowed."""
+    plant = Plant([[0.0]], [[1.0]], [[1.0]], D12=[[0.0]])
+    design = synthesise(plant, largest=10.0, rng=0)
+    assert design.norm == pytest.approx(0.1, rel=1e-6)
+    assert np.abs(design.K).max() <= 10.0
+    assert design.certificate.kind == "kkt"
+    assert design.certificate.eps <= 1e-4
+    assert design.certificate.verify(hinfnorm(plant), bounds=[(-10.0, 10.0)]).ok
+    assert not design.certificate.verify(hinfnorm(plant), bounds=[(-20.0, 20.0)]).ok
 
 
 @pytest.mark.parametrize("order", [0, 1])

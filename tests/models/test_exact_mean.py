@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.limits import gradient_enclosure, limiting_gradients
 
 from goldstein.certificates import NearCertificate
-from goldstein.checker.sides import RATIONAL_WORK
+from goldstein.checker.enclosed.point import RATIONAL_WORK, work
 from goldstein.models import relu_one_layer, relu_two_layer
 from goldstein.numerics.exact import exact_sum
 
@@ -78,7 +78,7 @@ def test_a_proof_with_enclosures_contains_the_exact_mean(make, weighted: bool) -
     mid, rad = gradient_enclosure(mean, x)
     for m, r, t in zip(mid.tolist(), rad.tolist(), truth, strict=True):
         assert abs(Fraction(m) - t) <= Fraction(r)
-    assert mean.program().work <= RATIONAL_WORK
+    assert work(mean.program()) <= RATIONAL_WORK
     ((exact, _),) = limiting_gradients(mean, x, [np.ones(x.size)])
     assert exact == truth
 

@@ -19,8 +19,8 @@ def square(x: float) -> float:
 @pytest.mark.parametrize("workers", [None, 1, 2, -1, map])
 def test_answers_are_in_order(workers):
     with mapped(workers) as ask:
-        assert ask(square, [3.0, 1.0, 2.0]) == [9.0, 1.0, 4.0]
-        assert ask(square, []) == []
+        assert list(ask(square, [3.0, 1.0, 2.0])) == [9.0, 1.0, 4.0]
+        assert list(ask(square, [])) == []
 
 
 def test_closures_can_be_sent_to_processes_and_threads():

@@ -196,3 +196,20 @@ def test_a_parameter_among_many_is_not_hidden() -> None:
     weights[30] = 1e9
     assert "1000000000.0" in repr(gs.prox.l1(weights))
     assert repr(gs.prox.l1(0.1)) != repr(gs.prox.l1(0.1 * (1 + 1e-9)))
+
+
+@pytest.mark.parametrize("delta", [1e-2, 1e-4, 1e-6])
+def test_what_cancels_exactly_is_stated_with_room_for_curvature(delta):
+    """One gradient and its subgradient cancel to the last bit: no other point says the same."""
+
+    def value(x):
+        return float(np.abs(x - 1.0978).sum() + 0.1 * ((x - 2.0978) ** 2).sum())
+
+    def slope(x):
+        return np.sign(x - 1.0978) + 0.2 * (x - 2.0978)
+
+    for seed in range(3):
+        term = gs.prox.l1(4.5)
+        claim = gs.certify(value, [0.0], slope, plus=term, delta=delta, rng=seed)
+        assert claim.eps < 1e-8
+        assert all(claim.verify(value, slope, plus=term, seed=k).ok for k in range(4))

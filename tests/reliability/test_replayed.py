@@ -1,4 +1,4 @@
-"""Instances of the adversary that once failed: a success that its own check refused."""
+"""Instances of the adversary that once failed: false claims, successes that a check refused."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ from benchmarks.adversary.suite import attacks
         ("machines", 1905000, 23),
         # A gradient that vanishes in a thin cone refused the claim of whoever met it by chance.
         ("thin-cones", 1903000, 115),
+        # A point of a lie was left behind as one next to a kink, and displaced within the lie.
+        ("wrong-gradients", 880001, 28),
+        # A claim about f + h was not checked as a whole before it was stated.
+        ("success", 771001, 421),
     ],
 )
 def test_what_once_failed(attack: str, seed: int, index: int) -> None:

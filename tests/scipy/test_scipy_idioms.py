@@ -246,3 +246,61 @@ def test_what_is_no_result_is_refused() -> None:
     for wrong in (np.zeros(2), {"fun": 1.0}, None):
         with pytest.raises(gs.InputTypeError, match="has no x"):
             gs.certify_result(wrong, valley, slope, delta=1e-3)
+
+
+# --- values only: what they cost --------------------------------------------------------------
+
+
+def _counted(calls: list[bytes], unit: float = 1.0) -> Any:
+    def f(x: np.ndarray) -> float:
+        calls.append(x.tobytes())
+        return unit * float(valley(x))
+
+    return f
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 60, 500, 2000])
+def test_a_limit_on_values_holds_for_all_of_them(most: int) -> None:
+    calls: list[bytes] = []
+    options = {"maxfev": most, "confidence": 0.95}
+    res = optimize.minimize(_counted(calls), START, method=method, options=options)
+    assert len(calls) == res.nfev <= most
+
+
+def test_where_no_claim_can_be_paid_nothing_is_asked_twice() -> None:
+    """A claim looks at the same places as its check will; a search has no reason to."""
+    for start in (START, [0.3, 2.0], [-2.0, -1.0]):
+        calls: list[bytes] = []
+        options = {"maxfev": 300, "confidence": 0.95}
+        optimize.minimize(_counted(calls), start, method=method, options=options)
+        assert len(set(calls)) == len(calls)
+
+
+def test_a_claim_is_relative_to_the_slope_whatever_the_direction_of_a_look() -> None:
+    """One look along a random direction can be short by a factor of fifty: 0.14 of 6.9 it was."""
+    length = float(np.linalg.norm(slope(np.array(START))))
+    for unit in (1.0, 10.0, 100.0):
+        calls: list[bytes] = []
+        res = optimize.minimize(
+            _counted(calls, unit), START, method=method, options={"confidence": 0.95}
+        )
+        assert res.success
+        assert abs(res.x - 1).max() < 1e-3
+        assert res.certificate.eps <= 0.1 * 2**0.5 * unit * length
+        assert len(calls) < 2500  # 20,215 in units of 100 before
+
+
+@pytest.mark.parametrize("most", [600, 3000])
+def test_noise_is_no_slope(most: int) -> None:
+    """Noise of 0.01 over a step of 1e-5 is no slope of 1,000: a claim of 0.1 is told of."""
+    rng = np.random.default_rng(0)
+
+    def simulator(x: np.ndarray) -> float:
+        return float(valley(x)) + 0.01 * rng.standard_normal()
+
+    res = optimize.minimize(simulator, START, method=method, options={"maxfev": most})
+    assert not res.success
+    assert abs(res.fun - valley(res.x)) < 0.012
+    assert "fun is the mean of" in res.message
+    needed = float(res.message.split("a delta of about ")[1].split(";")[0])
+    assert 0.3 < needed < 3.0

@@ -117,6 +117,19 @@ def test_forty_percent_of_wrong_rows_do_not_matter(loss: str) -> None:
     assert np.abs(broken.coef_ - [1.0, 2.0]).max() > 1.5
 
 
+@pytest.mark.parametrize("loss", ["tukey", "trimmed", "absolute"])
+def test_what_most_rows_meet_exactly_is_the_fit(loss: str) -> None:
+    """The exact fit property: two of three targets are 0, and the others do not matter."""
+    X, _ = table(60, 2)
+    y = np.zeros(60)
+    y[:20] = np.linspace(1.0, 30.0, 20)
+    model = RobustRegressor(loss, random_state=0).fit(X, y)
+    np.testing.assert_allclose(np.append(model.coef_, model.intercept_), 0.0, atol=1e-9)
+    others = np.abs(y - model.predict(X)) > 2.5 * model.scale_
+    np.testing.assert_array_equal(others, y > 0)
+    assert holds(model, X, y)
+
+
 def test_trimmed_squares_are_the_best_of_all_subsets() -> None:
     X, y = table(11, 1, seed=3)
     y[:3] += 30.0
@@ -200,3 +213,19 @@ def test_what_cannot_be_is_refused_in_words() -> None:
         SparseRegressor(penalty="scad", gamma=1.5).fit(X, y)
     with pytest.raises(InputError, match=r"at least 0\.5"):
         RobustRegressor(coverage=0.2).fit(X, y)
+
+
+def test_a_robust_fit_of_few_clean_rows_is_nearly_as_good_as_least_squares() -> None:
+    """Five coefficients and an intercept take much of 17 residuals: the scale has to know."""
+    errors, scales = [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal((17, 5)), rng.standard_normal(17)
+        model = RobustRegressor(certificate="goldstein", random_state=0).fit(X, y)
+        peer = linear_model.LinearRegression().fit(X, y)
+        pair = [m.coef_ @ m.coef_ + m.intercept_**2 for m in (model, peer)]
+        errors.append(pair)
+        scales.append(model.scale_)
+    own, least = np.mean(errors, axis=0)
+    assert own <= 1.5 * least
+    assert 0.7 <= np.mean(scales) <= 1.2

@@ -10,9 +10,8 @@ from scipy import sparse
 
 from goldstein.fitting.fit import Options
 from goldstein.fitting.margin_finish import BUDGET, dispensable, distinct_rows, solve_hinge_qp
-from goldstein.fitting.margin_fit import _best_start
+from goldstein.fitting.margin_fit import _best_start, least_norm, row_space
 from goldstein.fitting.margin_newton import minimise_margin
-from goldstein.fitting.margin_rowspace import least_norm, row_space
 from goldstein.models.margin_svm import MarginProblem
 from goldstein.sklearn import RhoMarginSVC
 

@@ -190,22 +190,19 @@ class Sabotaged(CompiledAuto):
         super().step(oracle, state, request)
 
 
-SLOW = pytest.param("noise", marks=pytest.mark.xfail(
-    reason="open: with noise for a metric the judge refuses most points", strict=False
-))  # fmt: skip
-
-
-@pytest.mark.parametrize("kind", ["ascent", "nan", "zero", SLOW, "lie"])
+@pytest.mark.parametrize("kind", ["ascent", "nan", "zero", "noise", "lie"])
 def test_certifies_with_a_sabotaged_fast_half(kind: str) -> None:
+    """Noise for a metric may cost all the calls: no step is worth anything then. But no truth."""
     count = np.zeros(2, dtype=np.int64)
+    start = np.linspace(-3.0, 2.0, 8)
     res = gs.minimize(
-        value, np.linspace(-3.0, 2.0, 8), gradient, args=(FINE, count), eps=1e-2, delta=1e-2, rng=0,
-        method=Sabotaged(kind),
+        value, start, gradient, args=(FINE, count), eps=1e-2, delta=1e-2, rng=0,
+        method=Sabotaged(kind), max_calls=4000,
     )  # fmt: skip
     fresh = np.zeros(2, dtype=np.int64)
-    if res.success:
-        assert res.certificate.verify(value, gradient, args=(FINE, fresh)).ok
-    assert res.success
+    assert res.certificate.verify(value, gradient, args=(FINE, fresh)).ok
+    assert res.success or (kind == "noise" and res.status is gs.Status.OUT_OF_CALLS)
+    assert res.fun <= 1e-2 * value(start, FINE, fresh)
 
 
 @pytest.mark.parametrize(

@@ -313,8 +313,10 @@ def test_scipy_without_a_gradient(jac: Any) -> None:
     res = optimize.minimize(valley, START, jac=jac, method=goldstein.scipy.method)
     assert res.success
     assert abs(res.x - 1).max() < 1e-3
-    assert res.certificate.eps <= 0.1
-    assert np.linalg.norm(res.jac) <= 0.1
+    # A tenth of the slope at the start, which looks along a few directions tell up to sqrt(d).
+    tenth = 0.1 * 2**0.5 * np.hypot(6.8, 1.0)
+    assert res.certificate.eps <= tenth
+    assert np.linalg.norm(res.jac) <= tenth
     bounded = optimize.minimize(
         valley, START, jac=jac, method=goldstein.scipy.method, bounds=[(-2, 0.5), (None, None)],
         options={"eps": 0.2, "delta": 1e-2, "confidence": 0.99, "workers": map},
@@ -479,6 +481,21 @@ def test_values_too_few_for_a_claim_are_spent_on_a_lower_place() -> None:
     res = optimize.minimize(
         counted, [100.0, 1.0, 0.1], method=goldstein.scipy.method, options=options
     )
-    assert res.nfev == len(calls) <= 600 + 3
+    assert res.nfev == len(calls) <= 600
     assert not res.success
     assert res.fun == growth(res.x) < 1000.0  # 18,000 where it is flat
+
+
+def test_values_that_drift_are_remarked_on() -> None:
+    """A steady drift looks like a smooth function: only the same point asked again tells it."""
+    calls = []
+
+    def drifting(x: np.ndarray) -> float:
+        calls.append(x)
+        return float(abs(x[0]) + abs(x[1] - 1)) + 1e-4 * len(calls)
+
+    res = gs.minimize(drifting, [1.0, 3.0], "2-point", eps=0.1, delta=1e-2, rng=0, max_calls=5000)
+    assert not res.success
+    assert "drift" in res.message
+    steady = gs.minimize(valley, START, "2-point", eps=1e-6, delta=1e-6, rng=0, max_calls=5000)
+    assert "drift" not in steady.message
