@@ -233,7 +233,7 @@ def test_calls_that_run_out_in_a_line_search_lose_nothing() -> None:
     assert res.fun <= min(seen) + 2e-3 < 1e6
 
 
-@pytest.mark.filterwarnings("ignore::goldstein.api.minimize.PrecisionWarning")
+@pytest.mark.filterwarnings("ignore::goldstein.PrecisionWarning")
 def test_calls_that_run_out_before_the_last_gradient_lose_nothing() -> None:
     """Forty doublings are the most; the last value has not been judged when the gradient is due."""
     res, seen = cut_run(2.0**45, 48)  # four of them are kept for the last word
