@@ -109,6 +109,33 @@ def test_a_weakly_convex_black_box_has_a_box() -> None:
     assert "scope" in {c.name for c in lower.verify(f, g).checks if not c.ok}
 
 
+def strong(x: np.ndarray) -> float:
+    return float(abs(x).sum() + x @ x)
+
+
+def test_a_strongly_convex_black_box_has_one_minimiser_near_x() -> None:
+    def g(x: np.ndarray) -> np.ndarray:
+        return np.sign(x) + 2 * x
+
+    x = np.array([1e-5, 0.0])  # the minimiser is 0
+    how = {"delta": 1e-4, "stationarity": "minimum", "rng": 0}
+    found = gs.certify(strong, x, g, curvature=1.0, **how)
+    assert (found.scope, found.unique) == ("global", True)
+    assert 1e-5 <= found.within <= 0.01
+    assert found.verify(strong, g).ok
+    nearer = replace(found, within=np.sqrt(2 * found.gap) / 2)
+    assert "flags" in {c.name for c in nearer.verify(strong, g).checks if not c.ok}
+    convex = gs.certify(strong, x, g, curvature=0.0, **how)
+    assert not convex.unique
+    alone = replace(convex, unique=True)
+    assert "flags" in {c.name for c in alone.verify(strong, g).checks if not c.ok}
+    # Only convexity is used in the proof of the faces, but all that was declared must hold.
+    bent = replace(found, curvature=3.0)
+    assert "cuts" in {c.name for c in bent.verify(strong, g).checks if not c.ok}
+    with pytest.raises(gs.GoldsteinError, match="declared curvature 3 is wrong"):
+        gs.certify(strong, x, g, curvature=3.0, **how)
+
+
 @pytest.mark.parametrize("wrong", ["declaration", "gradient"])
 def test_a_violated_cut_names_both_causes(wrong: str) -> None:
     def f(x: np.ndarray) -> float:

@@ -307,7 +307,7 @@ def prove_box(
         if not cuts.b:
             return None
         told = SimpleNamespace(points=np.array(cuts.points), curvature=curvature)
-        obeyed, why = consistent(told, cuts.values, cuts.gradients, cuts.rho)
+        obeyed, why = consistent(told, cuts.values, cuts.gradients)
         if not obeyed:
             raise InputError(f"{why}.")
         if found is not None or time.perf_counter() > deadline:
@@ -365,10 +365,13 @@ def _stated(
     convex, slopes = cuts.curvature >= 0, np.array(cuts.c)
     steep = combination_norm_upper(weights, slopes)
     steep += 2.0**-44 * float(np.abs(slopes).max())  # another machine rounds gradients otherwise
+    far, strong = float(np.linalg.norm(r)), cuts.curvature
+    if strong > 0:
+        far = min(far, math.sqrt(2 * gap / strong))
     return MinimumCertificate(
         x=cuts.y, exact_pivot=tuple(to_fractions(cuts.y)), delta=0.0, eps=max(eps, steep),
         radius=math.inf if convex else float(r.min()), gap=gap,
-        within=float(np.linalg.norm(r)) * (1 + 2.0**-30), scope="global" if convex else "box",
-        strict=True, unique=False, label="conditional", curvature=cuts.curvature, widths=r,
+        within=far * (1 + 2.0**-30), scope="global" if convex else "box",
+        strict=True, unique=strong > 0, label="conditional", curvature=cuts.curvature, widths=r,
         points=np.array(cuts.points), weights=table,
     )  # fmt: skip
