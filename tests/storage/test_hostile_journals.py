@@ -77,7 +77,8 @@ def forged(records: list[Record], rng: random.Random) -> list[Record]:
             numbers[rng.randrange(numbers.size)] = rng.choice(strange)
             record[2] = numbers
         elif trick == 3:
-            record[2] = numbers * rng.choice([-1.0, 0.0, 2.0, 1.0 + 1e-6])
+            with np.errstate(invalid="ignore"):  # 0 times an infinity that another trick planted
+                record[2] = numbers * rng.choice([-1.0, 0.0, 2.0, 1.0 + 1e-6])
         elif trick == 4:
             record[2] = numbers + rng.choice([1e-3, 1.0, -5.0])
         elif trick == 5:
