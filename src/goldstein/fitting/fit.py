@@ -71,11 +71,6 @@ class Options:
     minimum_work: int = 20_000
 
     @property
-    def targeted(self) -> bool:
-        """Whether a fit has ended where eps is reached."""
-        return True
-
-    @property
     def limits(self) -> list[Any]:
         return [self.max_calls, self.max_time]
 
@@ -201,7 +196,6 @@ def best_start(
     def kept_search(k: int) -> Fit:
         return options.kept.part(
             f"start-{k}", FIT, lambda: search(k), options.limits,
-            final=lambda fit: options.targeted and fit.goldstein.eps <= options.eps,
             holds=lambda fit: fit.holds(model),
         )  # fmt: skip
 

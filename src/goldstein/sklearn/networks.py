@@ -403,10 +403,6 @@ class Training(Options):
     patience: int = 1
     score: Callable[[Vector], float] | None = None
 
-    @property
-    def targeted(self) -> bool:
-        return self.score is None
-
 
 class Batches(Oracle):
     """A network's objective with noisy gradients from random batches."""

@@ -147,21 +147,20 @@ class Store:
         form: Form[T],
         make: Callable[[], T],
         limits: Any = None,
-        final: Callable[[T], bool] = lambda _: False,
         holds: Callable[[T], bool] = lambda _: True,
     ) -> T:
         """Return a part from the folder, or make and keep it.
 
         Anybody can write a file: a recalled part that no longer `holds` is refused.
 
-        A part that was made under other `limits` is made again, unless it was `final`: more calls
-        or more time would not have changed it. The journal of its name is given up then.
+        A part that was made under other `limits` is made again, from its journal: with more calls
+        or more time a search goes on, also where it has a certificate.
         """
         if self.path is None:
             return make()
         path = self.path / f"{self.prefix}{name}.part"
         known = load_part(path, form)
-        if known is not None and known.tag in (limits, None):
+        if known is not None and known.tag == limits:
             if not holds(known.content):
                 raise CheckpointError(
                     f"{path} is about another function: asked again, it answers otherwise. "
@@ -171,11 +170,8 @@ class Store:
             return known.content
         begin, before = time.perf_counter(), self.seconds
         made = make()
-        done = final(made)
         spent = time.perf_counter() - begin + self.seconds - before
-        save_part(path, form, made, None if done else limits, spent)
-        if done:
-            (self.path / f"{self.prefix}{name}.journal").unlink(missing_ok=True)
+        save_part(path, form, made, limits, spent)
         return made
 
 
