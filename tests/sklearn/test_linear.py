@@ -130,6 +130,69 @@ def test_what_most_rows_meet_exactly_is_the_fit(loss: str) -> None:
     assert holds(model, X, y)
 
 
+@pytest.mark.parametrize("size", [1e8, 1e12, 1e100])
+@pytest.mark.parametrize("loss", ["tukey", "trimmed"])
+def test_wild_rows_decide_neither_units_nor_scale(loss: str, size: float) -> None:
+    """Units of the root mean square hide the good rows of a column from float64."""
+    X, y = table(40, 3)
+    good = RobustRegressor(loss, random_state=0).fit(X[15:], y[15:])
+    for far in (X[:15] * size, X[:15] + size):
+        Z, z = np.vstack([far, X[15:]]), np.append(np.full(15, -size), y[15:])
+        model = RobustRegressor(loss, random_state=0).fit(Z, z)
+        np.testing.assert_allclose(model.coef_, good.coef_, atol=1.0)
+        assert 0.5 * good.scale_ < model.scale_ < 4.0 * good.scale_
+        assert holds(model, Z, z)
+
+
+@pytest.mark.parametrize("loss", ["huber", "absolute"])
+def test_the_scale_of_convex_losses_does_not_grow_with_a_wild_target(loss: str) -> None:
+    X, y = table(40, 3)
+    y[0] = 1e12
+    model = RobustRegressor(loss, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.coef_, [1.0, 2.0, 3.0], atol=1.0)
+    assert 0.5 < model.scale_ < 4.0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RobustRegressor(random_state=0),
+        lambda: RobustRegressor("trimmed", random_state=0),
+        lambda: RobustRegressor("huber", random_state=0),
+        lambda: QuantileRegressor([0.25, 0.75], non_crossing=True, random_state=0),
+        lambda: QuantileRegressor(penalty="l1", alpha=0.1, random_state=0),
+        lambda: SparseRegressor(penalty="l1"),
+        lambda: SparseRegressor(loss="huber"),
+    ],
+)
+def test_columns_far_from_zero_are_fitted_as_well(make: object) -> None:
+    """In rows (x, 1) the intercept is lost behind x: squares of 1e8 times the spread."""
+    X, y = table(40, 3)
+    near, away = make().fit(X, y), make().fit(X + 1e8, y - 1e9)
+    np.testing.assert_allclose(away.coef_, near.coef_, atol=1e-5)
+    np.testing.assert_allclose(away.predict(X + 1e8) + 1e9, near.predict(X), atol=1e-4)
+    assert holds(away, X + 1e8, y - 1e9)
+    assert (away.gap_ is None) == (near.gap_ is None)
+
+
+def test_trimmed_squares_take_equal_rows_together() -> None:
+    """Between two copies of a row no gradient of a sum of the smallest exists, anywhere."""
+    X, y = table(30, 2)
+    weights = np.full(30, 3.0)
+    model = RobustRegressor("trimmed", random_state=0).fit(X, y, sample_weight=weights)
+    claim = model.certificate_.verify(model.objective(X, y, sample_weight=weights))
+    assert claim.ok
+    assert model.certificate_.eps <= 1e-6
+
+
+def test_entries_that_float64_cannot_square_are_refused() -> None:
+    X, y = table()
+    X[0, 0] = 1e200
+    for model in (RobustRegressor(), RobustRegressor("trimmed"), SparseRegressor()):
+        with pytest.raises(InputError, match="beyond"):
+            model.fit(X, y)
+
+
 def test_trimmed_squares_are_the_best_of_all_subsets() -> None:
     X, y = table(11, 1, seed=3)
     y[:3] += 30.0
