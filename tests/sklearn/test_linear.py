@@ -175,6 +175,21 @@ def test_columns_far_from_zero_are_fitted_as_well(make: object) -> None:
     assert (away.gap_ is None) == (near.gap_ is None)
 
 
+@pytest.mark.parametrize("how", [{"penalty": "l1"}, {}, {"penalty": "scad", "loss": "huber"}])
+def test_a_sparse_fit_does_not_depend_on_the_unit_of_the_targets(how: dict[str, str]) -> None:
+    """Prices in dollars: coefficients of 1e8 with the accuracy asked for those of 1."""
+    X, y = table(40, 5)
+    one = SparseRegressor(0.2, **how).fit(X, y)
+    for unit in (2.0**30, 2.0**-30):
+        other = SparseRegressor(0.2 * unit, **how).fit(X, unit * y)
+        np.testing.assert_array_equal(other.coef_, unit * one.coef_)
+        assert other.objective_ == unit**2 * one.objective_
+        assert (other.gap_ is None) == (one.gap_ is None)
+        assert holds(other, X, unit * y)
+        path = SparseRegressor(**how).path(X, unit * y, 3)
+        assert not path[0].coef_.any()
+
+
 def test_trimmed_squares_take_equal_rows_together() -> None:
     """Between two copies of a row no gradient of a sum of the smallest exists, anywhere."""
     X, y = table(30, 2)

@@ -72,7 +72,8 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
     it returns points near the minimisers, untrusted) and `_functions` (expressions).
     """
 
-    #: Whether features are fitted in units of their spread; a penalty means the given ones.
+    #: Whether features are fitted in units of their spread; a penalty means the given ones. The
+    #: objective in units of y is homogeneous in the unit, of degree `_degree`.
     _rescaled: ClassVar[bool] = True
 
     _: KW_ONLY
@@ -143,10 +144,9 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
         return check.merged_rows(X.toarray() if sparse.issparse(X) else X, y, weights)
 
     def _choose_units(self, X: Matrix, y: Vector) -> None:
-        columns = [*X.T, y]
-        units = [_power_of_two(self._size(v)) if self._rescaled else 1.0 for v in columns]
-        places = [_far_away(v) if self.fit_intercept else 0.0 for v in columns]
-        self.units_, self.unit_ = np.array(units[:-1]), units[-1]
+        units = [_power_of_two(self._size(v)) if self._rescaled else 1.0 for v in X.T]
+        places = [_far_away(v) if self.fit_intercept else 0.0 for v in (*X.T, y)]
+        self.units_, self.unit_ = np.array(units), _power_of_two(self._size(y))
         self.centres_, self.centre_ = np.array(places[:-1]), places[-1]
 
     def _size(self, values: Vector) -> float:
@@ -284,7 +284,9 @@ class SparseRegressor(ProvedLinear):
         "global".
     gap_ : float or None
     certificate_, near_stationarity_, goldstein_stationarity_
-        What was proved; see `QuantileRegressor`.
+        What was proved, of the mean objective over `unit_` squared; see `QuantileRegressor`.
+    unit_, centre_, centres_
+        See `QuantileRegressor`; features are taken in the units that are given.
     objective_ : float
 
     Examples
@@ -334,7 +336,7 @@ class SparseRegressor(ProvedLinear):
             table = self._table(*rows)
             self._choose_threshold(table.y)
             top = self._least_for_zero(table)
-            alphas = top * np.geomspace(1.0, 1e-3, check.at_least("alphas", alphas, 1))
+            alphas = self.unit_ * top * np.geomspace(1.0, 1e-3, check.at_least("alphas", alphas, 1))
         found: list[SparseRegressor] = []
         for alpha in sorted((float(a) for a in np.ravel(alphas)), reverse=True):
             model = clone(self).set_params(alpha=alpha)
@@ -349,20 +351,26 @@ class SparseRegressor(ProvedLinear):
         if self.gamma is not None and self.gamma <= least:
             raise InputError(f"{self.penalty} needs gamma > {least:g}, got {self.gamma!r}.")
 
+    @property
+    def _degree(self) -> int:
+        return 2
+
     def _penalty(self, alpha: float) -> Penalty:
         usual = 3.7 if self.penalty == "scad" else 3.0
         return Penalty(self.penalty, alpha, usual if self.gamma is None else float(self.gamma))
 
     def _choose_threshold(self, y: Vector) -> None:
         spread = float(np.median(np.abs(y - np.median(y)))) / 0.6745
-        self.threshold_ = float(self.threshold or 1.345 * spread or 1.0)
+        given = None if self.threshold is None else self.threshold / self.unit_
+        self._threshold = float(given or 1.345 * spread or 1.0)
+        self.threshold_ = self._threshold * self.unit_
 
     def _pulls(self, table: Table, c: Vector, b: float) -> Vector:
         """Return weights with which the squared loss is a bound of the loss from above."""
         if self.loss == "squared":
             return table.weights
         r = table.y - table.A[:, : c.size] @ c - b
-        slopes = HUBER.slope(r, self.threshold_)
+        slopes = HUBER.slope(r, self._threshold)
         return table.weights * np.divide(slopes, r, out=np.ones_like(r), where=r != 0.0)
 
     def _centred(self, table: Table, w: Vector) -> tuple[Matrix, Vector, Vector, float]:
@@ -381,14 +389,16 @@ class SparseRegressor(ProvedLinear):
 
     def _prepare(self, table: Table, rng: np.random.Generator) -> list[Vector]:
         self._choose_threshold(table.y)
-        zero = np.zeros(self.n_features_in_)
-        way, begin = [self.alpha], self.__dict__.pop("_before", None)
+        zero, alpha = np.zeros(self.n_features_in_), self.alpha / self.unit_
+        way, begin = [alpha], self.__dict__.pop("_before", None)
         if begin is None:
-            top = max(self._least_for_zero(table), self.alpha)
-            way, begin = np.geomspace(top, self.alpha, WAY).tolist(), zero
+            top = max(self._least_for_zero(table), alpha)
+            way, begin = np.geomspace(top, alpha, WAY).tolist(), zero
+        else:
+            begin = begin / self.unit_
         ends = [self._descended(table, way, begin)]
         if self.penalty != "l1":  # not convex: the end depends on the start
-            ends.append(self._descended(table, [self.alpha], zero))
+            ends.append(self._descended(table, [alpha], zero))
         return [min(ends, key=self._functions(table)[0].value)]
 
     def _descended(self, table: Table, way: Iterable[float], c: Vector) -> Vector:
@@ -408,8 +418,8 @@ class SparseRegressor(ProvedLinear):
     def _functions(self, table: Table) -> list[Expression]:
         theta = Variable(table.A.shape[1])
         r, c = table.residuals(theta), theta[: self.n_features_in_]
-        loss = 0.5 * square(r) if self.loss == "squared" else huber(r, self.threshold_)
-        own = self._penalty(self.alpha)
+        loss = 0.5 * square(r) if self.loss == "squared" else huber(r, self._threshold)
+        own = self._penalty(self.alpha / self.unit_)
         if self.penalty == "l1":
             term = own.alpha * norm1(c)
         else:
