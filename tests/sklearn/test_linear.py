@@ -137,7 +137,7 @@ def test_wild_rows_decide_neither_units_nor_scale(loss: str, size: float) -> Non
     X, y = table(40, 3)
     good = RobustRegressor(loss, random_state=0).fit(X[15:], y[15:])
     for far in (X[:15] * size, X[:15] + size):
-        Z, z = np.vstack([far, X[15:]]), np.append(np.full(15, -size), y[15:])
+        Z, z = np.vstack([far, X[15:]]), np.append(np.full(15, -50.0 * size), y[15:])
         model = RobustRegressor(loss, random_state=0).fit(Z, z)
         np.testing.assert_allclose(model.coef_, good.coef_, atol=1.0)
         assert 0.5 * good.scale_ < model.scale_ < 4.0 * good.scale_
