@@ -190,6 +190,17 @@ def test_a_sparse_fit_does_not_depend_on_the_unit_of_the_targets(how: dict[str, 
         assert not path[0].coef_.any()
 
 
+@pytest.mark.parametrize("loss", ["tukey", "trimmed"])
+def test_wrong_rows_that_are_all_the_same_are_many_rows(loss: str) -> None:
+    """Missing values as 0 and -999: rows put together count as often as they were."""
+    X, y = table(60, 2)
+    X[:24], y[:24] = 0.0, -999.0
+    good = RobustRegressor(loss, random_state=0).fit(X[24:], y[24:])
+    model = RobustRegressor(loss, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.coef_, good.coef_, atol=0.5)
+    assert 0.5 * good.scale_ < model.scale_ < 4.0 * good.scale_
+
+
 def test_trimmed_squares_take_equal_rows_together() -> None:
     """Between two copies of a row no gradient of a sum of the smallest exists, anywhere."""
     X, y = table(30, 2)
@@ -268,8 +279,9 @@ def test_sparse_fits_are_proved_and_no_grid_point_is_lower(penalty: str, loss: s
     assert model.minimum_ is not None
     F = model.objective(X, y)
     grid = [(a, b) for a in np.linspace(-1, 4, 21) for b in np.linspace(-1, 1, 9)]
-    lowest = min(F.value(np.array([a, b, model.intercept_])) for a, b in grid)
-    assert model.objective_ <= lowest + 1e-12
+    unit = model.unit_
+    lowest = min(F.value(np.array([a, b, model.intercept_]) / unit) for a, b in grid)
+    assert model.objective_ <= unit**2 * lowest + 1e-12
 
 
 def test_paths_go_from_nothing_to_all() -> None:

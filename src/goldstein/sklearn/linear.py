@@ -146,11 +146,11 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
     def _choose_units(self, X: Matrix, y: Vector) -> None:
         units = [_power_of_two(self._size(v)) if self._rescaled else 1.0 for v in X.T]
         places = [_far_away(v) if self.fit_intercept else 0.0 for v in (*X.T, y)]
-        self.units_, self.unit_ = np.array(units), _power_of_two(self._size(y))
+        self.units_, self.unit_ = np.array(units), _power_of_two(_spread(y))
         self.centres_, self.centre_ = np.array(places[:-1]), places[-1]
 
     def _size(self, values: Vector) -> float:
-        """Return how large a column is, for its unit."""
+        """Return how large a feature is, for its unit."""
         with np.errstate(over="ignore", under="ignore"):
             return float(np.sqrt(np.mean((values - values.mean()) ** 2)))
 
@@ -658,7 +658,10 @@ class RobustRegressor(ProvedLinear):
                     "loss='tukey' for others."
                 )
             X, y, weights = (np.repeat(part, times, axis=0) for part in (X, y, np.ones(len(y))))
-        return super()._table(X, y, weights)
+        table = super()._table(X, y, weights)
+        n, p = start.counted_rows(weights), table.A.shape[1]
+        self._free = max(1.0 - p / n, 1.0 / n)
+        return table
 
     def _size(self, values: Vector) -> float:
         # Wrong rows decide nothing; the linear program wants entries near 1, right or wrong.
@@ -672,11 +675,11 @@ class RobustRegressor(ProvedLinear):
         (n, p), trimmed = table.A.shape, self.loss == "trimmed"
         if self.loss == "absolute":
             found = quantile_coefficients(*table, np.array([0.5]), np.zeros(p), ordered=False)[0][0]
-            s = start.s_scale(table.y - table.A @ found, table.weights, p)
+            s = start.s_scale(table.y - table.A @ found, table.weights, self._free)
         else:
             share = self._kept(table) / n if trimmed else 0.5
             starts = start.trimmed_starts(*table, share, self.n_init, rng)
-            found, s = start.s_estimate(*table, starts)
+            found, s = start.s_estimate(*table, starts, self._free)
             found = self._with_copies(table, starts[0]) if trimmed else found
         exact = EXACT * (_spread(table.y) or 1.0)
         self._scale = s if s > exact else self._below(table.y - table.A @ found, exact)
