@@ -291,7 +291,7 @@ def synthesise(
     first = np.zeros(norm.loop.dim) if x0 is None else np.array(x0, dtype=float).ravel()
     points = [first, *(draws.standard_normal(norm.dim) for _ in range(starts - 1))]
     asked: dict[str, Any] = {"eps": eps, "delta": delta, "rng": seed, "max_calls": max_calls}
-    limits = [(-largest, largest)] * norm.dim
+    limits = [(-largest, largest)] * norm.loop.dim
     ready = (stabilised(norm, np.clip(point, -largest, largest), limits, seed) for point in points)
     stable = [found for found in ready if found is not None]
     found_from = (searched(norm, start, largest, asked) for start in stable)
@@ -352,11 +352,11 @@ def stabilised(
 ) -> Vector | None:
     """Return a feedback with a stable loop near a start, by its spectral abscissa, or None."""
     x, largest = start, limits[0][1]
-    for how in ({}, {"bounds": limits}):
+    for bounds in (None, limits):
         if math.isfinite(norm.value(x)) and np.abs(x).max() <= largest:
             return x
         x = minimize(
             abscissa(norm.loop, ENOUGH), np.clip(x, -largest, largest), eps=1e-3, delta=1e-4,
-            rng=seed, max_calls=CALLS_TO_STABILISE, **how,
+            rng=seed, max_calls=CALLS_TO_STABILISE, bounds=bounds,
         ).x  # fmt: skip
     return x if math.isfinite(norm.value(x)) else None
