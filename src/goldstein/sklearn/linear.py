@@ -146,13 +146,17 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
     def _choose_units(self, X: Matrix, y: Vector) -> None:
         units = [_power_of_two(self._size(v)) if self._rescaled else 1.0 for v in X.T]
         places = [_far_away(v) if self.fit_intercept else 0.0 for v in (*X.T, y)]
-        self.units_, self.unit_ = np.array(units), _power_of_two(_spread(y))
+        self.units_, self.unit_ = np.array(units), _power_of_two(self._target_size(y))
         self.centres_, self.centre_ = np.array(places[:-1]), places[-1]
 
     def _size(self, values: Vector) -> float:
         """Return how large a feature is, for its unit."""
         with np.errstate(over="ignore", under="ignore"):
             return float(np.sqrt(np.mean((values - values.mean()) ** 2)))
+
+    def _target_size(self, y: Vector) -> float:
+        """Return how large the targets are, for their unit: few wild ones decide nothing."""
+        return _spread(y)
 
     def _table(self, X: Matrix, y: Vector, weights: Vector) -> Table:
         A, y = (X - self.centres_) / self.units_, (y - self.centre_) / self.unit_
@@ -354,6 +358,10 @@ class SparseRegressor(ProvedLinear):
     @property
     def _degree(self) -> int:
         return 2
+
+    def _target_size(self, y: Vector) -> float:
+        # Least squares follow wild targets, and so do the coefficients.
+        return self._size(y) if self.loss == "squared" else _spread(y)
 
     def _penalty(self, alpha: float) -> Penalty:
         usual = 3.7 if self.penalty == "scad" else 3.0
