@@ -122,6 +122,19 @@ def test_where_the_norm_falls_with_the_gain_the_answer_is_kkt_at_the_limit() -> 
     assert not design.certificate.verify(hinfnorm(plant), bounds=[(-20.0, 20.0)]).ok
 
 
+def test_no_start_leaves_the_limit_of_the_gains() -> None:
+    """The way to stability leads beyond it here: back, or no feedback; never a larger one."""
+    plant = Plant(
+        A=[[0, 1, 0], [0, 0, 1], [0, 13, 0]], B=[[0], [0], [1]], C=[[0, 5, -1], [-1, -1, 0]]
+    )
+    for x0 in (None, [200.0, 400.0]):
+        design = synthesise(plant, starts=1, x0=x0, largest=50.0, max_calls=800, rng=0)
+        assert np.abs(design.K).max() <= 50.0
+        assert design.certificate.verify(hinfnorm(plant), bounds=[(-50.0, 50.0)] * 2).ok
+    with pytest.raises(InputError, match="largest"):
+        synthesise(plant, starts=1, largest=1e-3, rng=0)
+
+
 @pytest.mark.parametrize("order", [0, 1])
 def test_gradients_are_those_of_the_values(order: int) -> None:
     rng = np.random.default_rng(order)

@@ -130,6 +130,97 @@ def test_what_most_rows_meet_exactly_is_the_fit(loss: str) -> None:
     assert holds(model, X, y)
 
 
+@pytest.mark.parametrize("size", [1e8, 1e12, 1e100])
+@pytest.mark.parametrize("loss", ["tukey", "trimmed"])
+def test_wild_rows_decide_neither_units_nor_scale(loss: str, size: float) -> None:
+    """Units of the root mean square hide the good rows of a column from float64."""
+    X, y = table(40, 3)
+    good = RobustRegressor(loss, random_state=0).fit(X[15:], y[15:])
+    for far in (X[:15] * size, X[:15] + size):
+        Z, z = np.vstack([far, X[15:]]), np.append(np.full(15, -50.0 * size), y[15:])
+        model = RobustRegressor(loss, random_state=0).fit(Z, z)
+        np.testing.assert_allclose(model.coef_, good.coef_, atol=1.0)
+        assert 0.5 * good.scale_ < model.scale_ < 4.0 * good.scale_
+        assert holds(model, Z, z)
+
+
+@pytest.mark.parametrize("loss", ["huber", "absolute"])
+def test_the_scale_of_convex_losses_does_not_grow_with_a_wild_target(loss: str) -> None:
+    X, y = table(40, 3)
+    y[0] = 1e12
+    model = RobustRegressor(loss, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.coef_, [1.0, 2.0, 3.0], atol=1.0)
+    assert 0.5 < model.scale_ < 4.0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: RobustRegressor(random_state=0),
+        lambda: RobustRegressor("trimmed", random_state=0),
+        lambda: RobustRegressor("huber", random_state=0),
+        lambda: QuantileRegressor([0.25, 0.75], non_crossing=True, random_state=0),
+        lambda: QuantileRegressor(penalty="l1", alpha=0.1, random_state=0),
+        lambda: SparseRegressor(penalty="l1"),
+        lambda: SparseRegressor(loss="huber"),
+    ],
+)
+def test_columns_far_from_zero_are_fitted_as_well(make: object) -> None:
+    """In rows (x, 1) the intercept is lost behind x: squares of 1e8 times the spread."""
+    X, y = table(40, 3)
+    near, away = make().fit(X, y), make().fit(X + 1e8, y - 1e9)
+    np.testing.assert_allclose(away.coef_, near.coef_, atol=1e-5)
+    np.testing.assert_allclose(away.predict(X + 1e8) + 1e9, near.predict(X), atol=1e-4)
+    assert holds(away, X + 1e8, y - 1e9)
+    assert (away.gap_ is None) == (near.gap_ is None)
+
+
+@pytest.mark.parametrize("how", [{"penalty": "l1"}, {}, {"penalty": "scad", "loss": "huber"}])
+def test_a_sparse_fit_does_not_depend_on_the_unit_of_the_targets(how: dict[str, str]) -> None:
+    """Prices in dollars: coefficients of 1e8 with the accuracy asked for those of 1."""
+    X, y = table(40, 5)
+    one = SparseRegressor(0.2, **how).fit(X, y)
+    for unit in (2.0**30, 2.0**-30):
+        other = SparseRegressor(0.2 * unit, **how).fit(X, unit * y)
+        np.testing.assert_array_equal(other.coef_, unit * one.coef_)
+        assert other.objective_ == unit**2 * one.objective_
+        assert (other.gap_ is None) == (one.gap_ is None)
+        assert holds(other, X, unit * y)
+        path = SparseRegressor(**how).path(X, unit * y, 3)
+        np.testing.assert_allclose(path[0].coef_, 0.0, atol=1e-9 * unit)
+    y[:5] = 1e8
+    assert np.isfinite(SparseRegressor(0.2, **how).fit(X, y).coef_).all()
+
+
+@pytest.mark.parametrize("loss", ["tukey", "trimmed"])
+def test_wrong_rows_that_are_all_the_same_are_many_rows(loss: str) -> None:
+    """Missing values as 0 and -999: rows put together count as often as they were."""
+    X, y = table(60, 2)
+    X[:24], y[:24] = 0.0, -999.0
+    good = RobustRegressor(loss, random_state=0).fit(X[24:], y[24:])
+    model = RobustRegressor(loss, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.coef_, good.coef_, atol=0.5)
+    assert 0.5 * good.scale_ < model.scale_ < 4.0 * good.scale_
+
+
+def test_trimmed_squares_take_equal_rows_together() -> None:
+    """Between two copies of a row no gradient of a sum of the smallest exists, anywhere."""
+    X, y = table(30, 2)
+    weights = np.full(30, 3.0)
+    model = RobustRegressor("trimmed", random_state=0).fit(X, y, sample_weight=weights)
+    claim = model.certificate_.verify(model.objective(X, y, sample_weight=weights))
+    assert claim.ok
+    assert model.certificate_.eps <= 1e-6
+
+
+def test_entries_that_float64_cannot_square_are_refused() -> None:
+    X, y = table()
+    X[0, 0] = 1e200
+    for model in (RobustRegressor(), RobustRegressor("trimmed"), SparseRegressor()):
+        with pytest.raises(InputError, match="beyond"):
+            model.fit(X, y)
+
+
 def test_trimmed_squares_are_the_best_of_all_subsets() -> None:
     X, y = table(11, 1, seed=3)
     y[:3] += 30.0
@@ -190,8 +281,9 @@ def test_sparse_fits_are_proved_and_no_grid_point_is_lower(penalty: str, loss: s
     assert model.minimum_ is not None
     F = model.objective(X, y)
     grid = [(a, b) for a in np.linspace(-1, 4, 21) for b in np.linspace(-1, 1, 9)]
-    lowest = min(F.value(np.array([a, b, model.intercept_])) for a, b in grid)
-    assert model.objective_ <= lowest + 1e-12
+    unit = model.unit_
+    lowest = min(F.value(np.array([a, b, model.intercept_]) / unit) for a, b in grid)
+    assert model.objective_ <= unit**2 * lowest + 1e-12
 
 
 def test_paths_go_from_nothing_to_all() -> None:

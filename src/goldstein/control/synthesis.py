@@ -291,30 +291,33 @@ def synthesise(
     first = np.zeros(norm.loop.dim) if x0 is None else np.array(x0, dtype=float).ravel()
     points = [first, *(draws.standard_normal(norm.dim) for _ in range(starts - 1))]
     asked: dict[str, Any] = {"eps": eps, "delta": delta, "rng": seed, "max_calls": max_calls}
-    stable = [found for point in points if (found := stabilised(norm, point, seed)) is not None]
+    limits = [(-largest, largest)] * norm.loop.dim
+    ready = (stabilised(norm, np.clip(point, -largest, largest), limits, seed) for point in points)
+    stable = [found for found in ready if found is not None]
     found_from = (searched(norm, start, largest, asked) for start in stable)
     runs = [run for run in found_from if run is not None]
     if stable and not runs:
         raise InputError("every search ended next to instability; give x0, or a smaller delta.")
     if not runs:
         raise InputError(
-            f"no stabilising feedback was found from {starts} starts; raise `starts` or `order`, "
-            "or give x0. That none exists is not said."
+            f"no stabilising feedback was found from {starts} starts; raise `starts`, `order` or "
+            "`largest`, or give x0. That none exists is not said."
         )
     best, inside = min(runs, key=lambda run: run[0].fun)
+    x, claim = best.x, best.certificate
     if best.status is Status.STOPPED:
         rougher = {**asked, "delta": ROUGHER * delta}
-        bounds = [(-largest, largest)] * norm.loop.dim
-        continued = searched(norm, inside, largest, rougher, bounds=bounds)
-        best = best if continued is None else continued[0]
-    K, value = norm.gain(best.x), float(best.fun)
-    claim = best.certificate
+        continued = searched(norm, inside, largest, rougher, bounds=limits)
+        x, claim = inside, None
+        if continued is not None:
+            best, x, claim = continued[0], continued[0].x, continued[0].certificate
+    K, value = norm.gain(x), norm.value(x)
     # Float64 cannot sample a ball that is too small beside x, nor see steps below its rounding.
-    around = delta * max(1.0, float(np.linalg.norm(best.x)))
+    around = delta * max(1.0, float(np.linalg.norm(x)))
     for factor in (1.0, 10.0, 100.0):
         if claim is None:
             with contextlib.suppress(GoldsteinError):
-                claim = certify(norm, best.x, eps=eps, delta=factor * around, rng=seed)
+                claim = certify(norm, x, eps=eps, delta=factor * around, rng=seed)
     return Design(
         K, value, prove_stability(plant, K), prove_norm(plant, K, value * ROOM), claim, best, plant,
         order, sorted(float(run.fun) for run, _ in runs),
@@ -344,12 +347,16 @@ def searched(
     return None
 
 
-def stabilised(norm: HInfNorm, start: Vector, seed: int) -> Vector | None:
+def stabilised(
+    norm: HInfNorm, start: Vector, limits: list[tuple[float, float]], seed: int
+) -> Vector | None:
     """Return a feedback with a stable loop near a start, by its spectral abscissa, or None."""
-    if math.isfinite(norm.value(start)):
-        return start
-    found = minimize(
-        abscissa(norm.loop, ENOUGH), start, eps=1e-3, delta=1e-4, rng=seed,
-        max_calls=CALLS_TO_STABILISE,
-    )  # fmt: skip
-    return found.x if math.isfinite(norm.value(found.x)) else None
+    x, largest = start, limits[0][1]
+    for bounds in (None, limits):
+        if math.isfinite(norm.value(x)) and np.abs(x).max() <= largest:
+            return x
+        x = minimize(
+            abscissa(norm.loop, ENOUGH), np.clip(x, -largest, largest), eps=1e-3, delta=1e-4,
+            rng=seed, max_calls=CALLS_TO_STABILISE, bounds=bounds,
+        ).x  # fmt: skip
+    return x if math.isfinite(norm.value(x)) else None

@@ -102,15 +102,23 @@ HUBER = RobustLoss(
 )
 
 
-def s_scale(residuals: Vector, weights: Vector, p: int, start: float | None = None) -> float:
+def counted_rows(weights: Vector) -> float:
+    """Return for how many rows weights stand: their sum, a row of weight 2 being two rows.
+
+    Small weights are no counts: at least as many as there are equal ones that say as much.
+    """
+    total = float(weights.sum())
+    return max(total, total * total / float(weights @ weights))
+
+
+def s_scale(residuals: Vector, weights: Vector, free: float, start: float | None = None) -> float:
     """Return the s for which Tukey's loss of residuals / s, summed over n - p, is half its bound.
 
     n rows that p coefficients were fitted to have residuals that are too small: without the p few
-    rows look met, and the others wrong. Of weights, n is the number of equal ones that say as much.
+    rows look met, and the others wrong. `free` is 1 - p / n.
     """
     shares, size = weights / weights.sum(), np.abs(residuals)
-    each = float(shares @ shares)  # 1 / n
-    bound = max(1.0 - p * each, each) * HALF * HALF / 12.0
+    bound = free * HALF * HALF / 12.0
     order = np.argsort(size, kind="stable")
     s = float(start or size[order][np.searchsorted(np.cumsum(shares[order]), 0.5)] / 0.6745)
     for _ in range(STEPS):
@@ -152,20 +160,21 @@ def reweighted(
     return theta
 
 
-def s_estimate(A: Matrix, y: Vector, weights: Vector, starts: list[Vector]) -> tuple[Vector, float]:
+def s_estimate(
+    A: Matrix, y: Vector, weights: Vector, starts: list[Vector], free: float
+) -> tuple[Vector, float]:
     """Return coefficients whose residuals have a small robust scale, and that scale."""
     best: tuple[Vector, float] | None = None
-    p = A.shape[1]
     for theta in starts:
-        s = s_scale(y - A @ theta, weights, p)
+        s = s_scale(y - A @ theta, weights, free)
         for _ in range(STEPS):
             if s <= 0.0:
                 break
             pull = weights * _inside((y - A @ theta) / s, HALF) ** 2
-            if np.count_nonzero(pull) < p:
+            if np.count_nonzero(pull) < A.shape[1]:
                 break
             trial = weighted_least_squares(A, y, pull)
-            below = s_scale(y - A @ trial, weights, p, s)
+            below = s_scale(y - A @ trial, weights, free, s)
             if below >= s * (1.0 - 1e-10):
                 break
             theta, s = trial, below
@@ -251,6 +260,9 @@ def _solved(gram: Matrix, pull: Vector, c: Vector, penalty: Penalty) -> Vector:
     return better if near and bool((better[free] * c[free] > 0).all()) else c
 
 
+#: Targets beyond this are as far for the linear program.
+FAR_TARGET = 1e12
+
 #: Parts of its range by which a multiplier counts as inside.
 INSIDE = 1e-9
 
@@ -275,7 +287,11 @@ def quantile_coefficients(
     blocks = sparse.block_diag([A.T] * count, format="csr")
     low = np.concatenate([weights * (tau - 1.0) for tau in quantiles])
     high = low + np.tile(weights, count)
-    bounds, reward = np.column_stack([low, high]), np.tile(y, count)
+    # A target far away says on which side of the answer it is; HiGHS takes 1e20 for infinite.
+    bounds, reward = (
+        np.column_stack([low, high]),
+        np.tile(np.clip(y, -FAR_TARGET, FAR_TARGET), count),
+    )
     if ordered and count > 1:  # columns of the multipliers of the order: + in k + 1, - in k
         step = sparse.eye(count - 1, count, k=1) - sparse.eye(count - 1, count)
         blocks = sparse.hstack([blocks, sparse.kron(step.T, A.T)], format="csr")

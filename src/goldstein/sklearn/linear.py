@@ -44,6 +44,13 @@ from goldstein.sklearn.estimator import ProvedEstimator
 MINIMUM_WORK = 200_000
 
 
+#: Columns this many times farther from 0 than they spread are counted from their median.
+FAR = 1024.0
+
+#: Entries above this, in units, have squares that float64 cannot add.
+LARGE = 1e150
+
+
 class Table(NamedTuple):
     """Rows (x_i, 1) in units of powers of two, which rounds nothing; targets; weights of sum 1."""
 
@@ -65,7 +72,8 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
     it returns points near the minimisers, untrusted) and `_functions` (expressions).
     """
 
-    #: Whether features are fitted in units of their spread; a penalty means the given ones.
+    #: Whether features are fitted in units of their spread; a penalty means the given ones. The
+    #: objective in units of y is homogeneous in the unit, of degree `_degree`.
     _rescaled: ClassVar[bool] = True
 
     _: KW_ONLY
@@ -136,16 +144,27 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
         return check.merged_rows(X.toarray() if sparse.issparse(X) else X, y, weights)
 
     def _choose_units(self, X: Matrix, y: Vector) -> None:
-        self.unit_ = _power_of_two(y - y.mean()) if self._rescaled else 1.0
-        self.units_ = np.ones(X.shape[1])
-        if self._rescaled:
-            self.units_ = np.array([_power_of_two(column - column.mean()) for column in X.T])
+        units = [_power_of_two(self._size(v)) if self._rescaled else 1.0 for v in X.T]
+        places = [_far_away(v) if self.fit_intercept else 0.0 for v in (*X.T, y)]
+        self.units_, self.unit_ = np.array(units), _power_of_two(self._target_size(y))
+        self.centres_, self.centre_ = np.array(places[:-1]), places[-1]
+
+    def _size(self, values: Vector) -> float:
+        """Return how large a feature is, for its unit."""
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.sqrt(np.mean((values - values.mean()) ** 2)))
+
+    def _target_size(self, y: Vector) -> float:
+        """Return how large the targets are, for their unit: few wild ones decide nothing."""
+        return _spread(y)
 
     def _table(self, X: Matrix, y: Vector, weights: Vector) -> Table:
-        A = X / self.units_
+        A, y = (X - self.centres_) / self.units_, (y - self.centre_) / self.unit_
+        if not max(np.abs(A).max(), np.abs(y).max()) < LARGE:
+            raise InputError(f"an entry of X or y is beyond {LARGE:g} in units of its column.")
         if self.fit_intercept:
             A = np.column_stack([A, np.ones(len(A))])
-        return Table(A, y / self.unit_, weights / weights.sum())
+        return Table(A, y, weights / weights.sum())
 
     def _prepare(self, table: Table, rng: np.random.Generator) -> Iterable[Vector]:
         raise NotImplementedError
@@ -157,9 +176,9 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
         d = self.n_features_in_
         rows = np.concatenate([fit.x for fit in fits]).reshape(-1, d + bool(self.fit_intercept))
         self.coef_ = rows[:, :d] * self.unit_ / self.units_
-        self.intercept_: Any = (
-            rows[:, d] * self.unit_ if self.fit_intercept else np.zeros(len(rows))
-        )
+        self.intercept_: Any = np.zeros(len(rows))
+        if self.fit_intercept:
+            self.intercept_ = rows[:, d] * self.unit_ + self.centre_ - self.coef_ @ self.centres_
         if self._is_one:
             self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
         worth = self.unit_**self._degree
@@ -180,11 +199,21 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
         return 0
 
 
-def _power_of_two(values: Vector) -> float:
-    """Return the power of two next to the root mean square, 1 where that is no help."""
-    with np.errstate(over="ignore", under="ignore"):
-        size = float(np.sqrt(np.mean(values**2)))
+def _power_of_two(size: float) -> float:
+    """Return the power of two next to a size, 1 where that is no help."""
     return float(2.0 ** round(np.log2(size))) if 1e-100 < size < 1e100 else 1.0
+
+
+def _spread(values: Vector) -> float:
+    """Return the median distance from the median of what is not there; half may be anything."""
+    away = np.abs(values - np.median(values))
+    return float(np.median(away[away > 0.0])) if away.any() else 0.0
+
+
+def _far_away(values: Vector) -> float:
+    """Return the median of values that are far from 0 beside their spread, else 0."""
+    middle = float(np.sort(values)[values.size // 2])
+    return middle if abs(middle) > FAR * _spread(values) > 0.0 else 0.0
 
 
 def weighted_sum(weights: Any, losses: Expression) -> Expression:
@@ -259,7 +288,9 @@ class SparseRegressor(ProvedLinear):
         "global".
     gap_ : float or None
     certificate_, near_stationarity_, goldstein_stationarity_
-        What was proved; see `QuantileRegressor`.
+        What was proved, of the mean objective over `unit_` squared; see `QuantileRegressor`.
+    unit_, centre_, centres_
+        See `QuantileRegressor`; features are taken in the units that are given.
     objective_ : float
 
     Examples
@@ -304,10 +335,12 @@ class SparseRegressor(ProvedLinear):
         """
         if np.ndim(alphas) == 0:
             self._check_parameters()
-            table = self._table(*self._rows(X, y, sample_weight, reset=True))
+            rows = self._rows(X, y, sample_weight, reset=True)
+            self._choose_units(*rows[:2])
+            table = self._table(*rows)
             self._choose_threshold(table.y)
             top = self._least_for_zero(table)
-            alphas = top * np.geomspace(1.0, 1e-3, check.at_least("alphas", alphas, 1))
+            alphas = self.unit_ * top * np.geomspace(1.0, 1e-3, check.at_least("alphas", alphas, 1))
         found: list[SparseRegressor] = []
         for alpha in sorted((float(a) for a in np.ravel(alphas)), reverse=True):
             model = clone(self).set_params(alpha=alpha)
@@ -322,24 +355,30 @@ class SparseRegressor(ProvedLinear):
         if self.gamma is not None and self.gamma <= least:
             raise InputError(f"{self.penalty} needs gamma > {least:g}, got {self.gamma!r}.")
 
+    @property
+    def _degree(self) -> int:
+        return 2
+
+    def _target_size(self, y: Vector) -> float:
+        # Least squares follow wild targets, and so do the coefficients.
+        return self._size(y) if self.loss == "squared" else _spread(y)
+
     def _penalty(self, alpha: float) -> Penalty:
         usual = 3.7 if self.penalty == "scad" else 3.0
         return Penalty(self.penalty, alpha, usual if self.gamma is None else float(self.gamma))
 
-    def _table(self, X: Matrix, y: Vector, weights: Vector) -> Table:
-        self.units_, self.unit_ = np.ones(X.shape[1]), 1.0
-        return super()._table(X, y, weights)
-
     def _choose_threshold(self, y: Vector) -> None:
         spread = float(np.median(np.abs(y - np.median(y)))) / 0.6745
-        self.threshold_ = float(self.threshold or 1.345 * spread or 1.0)
+        given = None if self.threshold is None else self.threshold / self.unit_
+        self._threshold = float(given or 1.345 * spread or 1.0)
+        self.threshold_ = self._threshold * self.unit_
 
     def _pulls(self, table: Table, c: Vector, b: float) -> Vector:
         """Return weights with which the squared loss is a bound of the loss from above."""
         if self.loss == "squared":
             return table.weights
         r = table.y - table.A[:, : c.size] @ c - b
-        slopes = HUBER.slope(r, self.threshold_)
+        slopes = HUBER.slope(r, self._threshold)
         return table.weights * np.divide(slopes, r, out=np.ones_like(r), where=r != 0.0)
 
     def _centred(self, table: Table, w: Vector) -> tuple[Matrix, Vector, Vector, float]:
@@ -358,14 +397,16 @@ class SparseRegressor(ProvedLinear):
 
     def _prepare(self, table: Table, rng: np.random.Generator) -> list[Vector]:
         self._choose_threshold(table.y)
-        zero = np.zeros(self.n_features_in_)
-        way, begin = [self.alpha], self.__dict__.pop("_before", None)
+        zero, alpha = np.zeros(self.n_features_in_), self.alpha / self.unit_
+        way, begin = [alpha], self.__dict__.pop("_before", None)
         if begin is None:
-            top = max(self._least_for_zero(table), self.alpha)
-            way, begin = np.geomspace(top, self.alpha, WAY).tolist(), zero
+            top = max(self._least_for_zero(table), alpha)
+            way, begin = np.geomspace(top, alpha, WAY).tolist(), zero
+        else:
+            begin = begin / self.unit_
         ends = [self._descended(table, way, begin)]
         if self.penalty != "l1":  # not convex: the end depends on the start
-            ends.append(self._descended(table, [self.alpha], zero))
+            ends.append(self._descended(table, [alpha], zero))
         return [min(ends, key=self._functions(table)[0].value)]
 
     def _descended(self, table: Table, way: Iterable[float], c: Vector) -> Vector:
@@ -385,8 +426,8 @@ class SparseRegressor(ProvedLinear):
     def _functions(self, table: Table) -> list[Expression]:
         theta = Variable(table.A.shape[1])
         r, c = table.residuals(theta), theta[: self.n_features_in_]
-        loss = 0.5 * square(r) if self.loss == "squared" else huber(r, self.threshold_)
-        own = self._penalty(self.alpha)
+        loss = 0.5 * square(r) if self.loss == "squared" else huber(r, self._threshold)
+        own = self._penalty(self.alpha / self.unit_)
         if self.penalty == "l1":
             term = own.alpha * norm1(c)
         else:
@@ -435,8 +476,9 @@ class QuantileRegressor(ProvedLinear):
     certificate_, certificates_, minima_
         The weakest, and one per quantile (one in all if `non_crossing`).
     near_stationarity_, goldstein_stationarity_ : (float, float)
-    unit_, units_
-        Powers of two, of y and of the features, in which the certificates are stated.
+    unit_, units_, centre_, centres_
+        The certificates are stated in powers of two of y and of the features, and from medians of
+        those whose distance from 0 is more than a thousand times their spread.
 
     Examples
     --------
@@ -530,7 +572,7 @@ class QuantileRegressor(ProvedLinear):
 #: Constants of 95 % efficiency for normal errors.
 THRESHOLDS = {"tukey": 4.685, "huber": 1.345}
 
-#: Residuals up to this, in the unit of y, are met exactly.
+#: Residuals up to this part of the spread of y are met exactly.
 EXACT = 1e-9
 
 
@@ -549,7 +591,8 @@ class RobustRegressor(ProvedLinear):
     threshold : float, optional
         In units of the scale, where the loss ends (tukey, 4.685) or turns linear (huber, 1.345).
     coverage : float
-        Share of the rows that count with "trimmed", from 0.5 (half of the rows may be wrong).
+        Share of the rows that count with "trimmed", from 0.5 (half of the rows may be wrong); more
+        where equal rows would be torn apart.
     n_init : int
         Random subsets.
     fit_intercept : bool
@@ -575,8 +618,8 @@ class RobustRegressor(ProvedLinear):
         proof that it is the lowest of all is not given there. None for trimmed.
     certificate_, near_stationarity_, goldstein_stationarity_
         What was proved; see `QuantileRegressor`.
-    unit_, units_
-        Powers of two, of y and of the features, in which the certificates are stated.
+    unit_, units_, centre_, centres_
+        See `QuantileRegressor`.
 
     Examples
     --------
@@ -623,7 +666,14 @@ class RobustRegressor(ProvedLinear):
                     "loss='tukey' for others."
                 )
             X, y, weights = (np.repeat(part, times, axis=0) for part in (X, y, np.ones(len(y))))
-        return super()._table(X, y, weights)
+        table = super()._table(X, y, weights)
+        n, p = start.counted_rows(weights), table.A.shape[1]
+        self._free = max(1.0 - p / n, 1.0 / n)
+        return table
+
+    def _size(self, values: Vector) -> float:
+        # Wrong rows decide nothing; the linear program wants entries near 1, right or wrong.
+        return super()._size(values) if self.loss == "absolute" else _spread(values)
 
     def _kept(self, table: Table) -> int:
         n, p = table.A.shape
@@ -633,13 +683,14 @@ class RobustRegressor(ProvedLinear):
         (n, p), trimmed = table.A.shape, self.loss == "trimmed"
         if self.loss == "absolute":
             found = quantile_coefficients(*table, np.array([0.5]), np.zeros(p), ordered=False)[0][0]
-            s = start.s_scale(table.y - table.A @ found, table.weights, p)
+            s = start.s_scale(table.y - table.A @ found, table.weights, self._free)
         else:
             share = self._kept(table) / n if trimmed else 0.5
             starts = start.trimmed_starts(*table, share, self.n_init, rng)
-            found, s = start.s_estimate(*table, starts)
-            found = starts[0] if trimmed else found
-        self._scale = s if s > EXACT else self._below(table.y - table.A @ found)
+            found, s = start.s_estimate(*table, starts, self._free)
+            found = self._with_copies(table, starts[0]) if trimmed else found
+        exact = EXACT * (_spread(table.y) or 1.0)
+        self._scale = s if s > exact else self._below(table.y - table.A @ found, exact)
         if self.loss in THRESHOLDS:
             loss = start.TUKEY if self.loss == "tukey" else start.HUBER
             c = self._bound * self._scale
@@ -648,19 +699,31 @@ class RobustRegressor(ProvedLinear):
             found = ends[int(np.argmin(losses))]
         return [found]
 
-    def _below(self, residuals: Vector) -> float:
+    def _with_copies(self, table: Table, found: Vector) -> Vector:
+        """Count rows up to where no row is counted whose copy is not: no gradient exists there."""
+        rows, n = np.column_stack([table.A, table.y]), len(table.y)
+        self._count = self._kept(table)
+        while self._count < n:
+            order = np.argsort(np.abs(table.y - table.A @ found), kind="stable")
+            if not np.array_equal(*rows[order[self._count - 1 : self._count + 1]]):
+                break
+            self._count += 1
+            found = start.concentrated(*table, found, self._count / n, start.STEPS)[0]
+        return found
+
+    def _below(self, residuals: Vector, exact: float) -> float:
         """Return a scale that makes wrong rows of all that an exact fit of most does not meet."""
         sizes = np.abs(residuals)
-        least = float(sizes[sizes > EXACT].min(initial=np.inf))
-        return max(1e-6, 0.5 * least / THRESHOLDS["tukey"]) if np.isfinite(least) else 1.0
+        least = float(sizes[sizes > exact].min(initial=np.inf))
+        return max(1e3 * exact, 0.5 * least / THRESHOLDS["tukey"]) if np.isfinite(least) else 1.0
 
     def _functions(self, table: Table) -> list[Expression]:
         residuals = table.residuals(Variable(table.A.shape[1]))
         if self.loss == "absolute":
             return [weighted_sum(table.weights, absolute(residuals))]
         if self.loss == "trimmed":
-            kept = self._kept(table)
-            return [(1.0 / kept) * trimmed_sum(square(residuals), 0, len(table.y) - kept)]
+            left_out = len(table.y) - self._count
+            return [(1.0 / self._count) * trimmed_sum(square(residuals), 0, left_out)]
         u = (1.0 / self._scale) * residuals
         loss = tukey(u, self._bound) if self.loss == "tukey" else huber(u, self._bound)
         return [weighted_sum(table.weights, loss)]
