@@ -13,18 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from goldstein import errors
 from goldstein.checker.arrays import Vector
 from goldstein.checker.blackbox.differences import COARSEST, HEAVY, RESOLVED, Differences
 from goldstein.checker.constrained.limits import Box, as_box
-from goldstein.errors import (
-    ContradictedError,
-    InputError,
-    KinkError,
-    NotCertifiableError,
-    NotDeterministicError,
-    UnresolvedError,
-    WrongGradientError,
-)
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles.base import Oracle
 from goldstein.oracles.counted import CountedOracle
@@ -109,40 +101,40 @@ def check_gradient(
     <GradientCheck FAILED: coordinate 1: gradient 5, differences of values say 1>
     """
     if x is None:
-        raise InputError("check_gradient needs a point x around which to look.")
+        raise errors.InputError("check_gradient needs a point x around which to look.")
     if points < 1:
-        raise InputError(f"points must be at least 1, got {points}.")
+        raise errors.InputError(f"points must be at least 1, got {points}.")
     oracle = CountedOracle(as_oracle(fun, jac, args))
     centre = np.asarray(x, dtype=np.float64)
     if centre.ndim != 1 or not np.isfinite(centre).all():
-        raise InputError(f"x must be a finite vector, got shape {centre.shape}.")
+        raise errors.InputError(f"x must be a finite vector, got shape {centre.shape}.")
     draw = stream(seed_from(rng), 0, "check_gradient")
     looked_at = np.arange(centre.size)
     if centre.size > max_coordinates:
         looked_at = np.sort(draw.choice(centre.size, max_coordinates, replace=False))
-    errors = np.full((points, looked_at.size), np.nan)
-    gradients, slopes = np.zeros((2, *errors.shape))
+    off = np.full((points, looked_at.size), np.nan)
+    gradients, slopes = np.zeros((2, *off.shape))
     for p in range(points):
         y = centre + radius * np.maximum(1.0, np.abs(centre)) * draw.uniform(-1, 1, centre.size)
         try:
             g = oracle.gradient(y)
-        except KinkError:
+        except errors.KinkError:
             continue
         gradients[p], size = g[looked_at], float(np.abs(g).max())
         for j, i in enumerate(looked_at):
-            slopes[p, j], errors[p, j] = _slope(oracle, y, int(i), float(g[i]), tolerance * size)
+            slopes[p, j], off[p, j] = _slope(oracle, y, int(i), float(g[i]), tolerance * size)
         # A gradient of zeros is measured by the slopes it misses.
-        errors[p] /= max(size, float(np.abs(slopes[p]).max())) or 1.0
-    if np.isnan(errors).all():
-        raise InputError("every random point hit a kink; give another x or a larger radius.")
-    typical = np.nanmedian(errors, axis=0)
+        off[p] /= max(size, float(np.abs(slopes[p]).max())) or 1.0
+    if np.isnan(off).all():
+        raise errors.InputError("every random point hit a kink; give another x or a larger radius.")
+    typical = np.nanmedian(off, axis=0)
     bad = np.flatnonzero(typical > tolerance)
     worst, message = float(typical.max()), f"{looked_at.size} coordinates agree at {points} points"
     if bad.size:
         message = "; ".join(
             f"coordinate {looked_at[j]}: gradient {gradients[p, j]:.6g}, "
             f"differences of values say {slopes[p, j]:.6g}"
-            for j, p in zip(bad[:3], np.nanargmax(errors[:, bad[:3]], axis=0))
+            for j, p in zip(bad[:3], np.nanargmax(off[:, bad[:3]], axis=0))
         ) + (f" (and {bad.size - 3} more)" if bad.size > 3 else "")
     return GradientCheck(not bad.size, looked_at[bad].tolist(), worst, message)
 
@@ -235,7 +227,7 @@ def _differences(
 def _is_enclosed(f: Any) -> bool:
     """Does a check read the formula of f, whatever float64 makes of it?"""
     if f.is_written:
-        with suppress(NotCertifiableError):
+        with suppress(errors.NotCertifiableError):
             return f.program() is not None
     return False
 
@@ -261,9 +253,9 @@ def resolution_of(
         if not (looked.clear and again.clear):
             found = np.maximum(found, np.minimum(BY_LUCK * found, COARSE * delta))
         elif not all(again.agree(*step)[0] for step in steps):
-            raise UnresolvedError(STRICTLY * delta)
+            raise errors.UnresolvedError(STRICTLY * delta)
     if found.max() > COARSE * delta:
-        raise UnresolvedError(STRICTLY * delta)
+        raise errors.UnresolvedError(STRICTLY * delta)
     return found
 
 
@@ -289,10 +281,10 @@ def required_resolution(
     """
     try:
         return resolution_of(oracle, x, delta, seed, known)
-    except ContradictedError as found:
+    except errors.ContradictedError as found:
         if found.gap:
-            raise NotDeterministicError(oracle.name, found.gap) from None
-        raise WrongGradientError(oracle.name) from None
+            raise errors.NotDeterministicError(oracle.name, found.gap) from None
+        raise errors.WrongGradientError(oracle.name) from None
 
 
 def gradient_is_wrong(
@@ -314,6 +306,6 @@ def gradient_is_wrong(
     if looked is not None:
         try:
             looked.at_random()
-        except ContradictedError:
+        except errors.ContradictedError:
             return True
     return False

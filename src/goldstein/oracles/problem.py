@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import NonlinearConstraint
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.limits import Box, Group, Limits, as_box, as_groups
@@ -272,6 +273,15 @@ def lacks_gradient(constraints: Any) -> bool:
     several = constraints if isinstance(constraints, list | tuple) else [constraints]
     groups = as_groups([one for one in several if not hasattr(one, "A")], 0)
     return any(group.jac is None for group in groups)
+
+
+def of_vectors(constraints: Any, x: Vector, layout: Layout) -> list[Any]:
+    """Return constraints whose functions know points in a layout as constraints on vectors."""
+    several = constraints if isinstance(constraints, list | tuple) else [constraints]
+    return [
+        one if g.linear else NonlinearConstraint(g.values, g.lower, g.upper, g.rows)
+        for one, g in zip(several, as_system(constraints, x, layout=layout).groups)
+    ]
 
 
 def given(constraints: Any) -> bool:
