@@ -115,7 +115,8 @@ def test_a_run_with_a_layout_and_constraints_resumes(tmp_path, bounds, least):
 
     first, again = solved(), solved()
     assert first.status.name == ("VERIFIED" if least < 2.0 else "INFEASIBLE"), first.message
-    assert again.status is first.status and again.x == first.x
+    assert again.status is first.status
+    assert again.x == first.x
 
 
 def test_certify_refuses_a_point_outside_the_bounds():

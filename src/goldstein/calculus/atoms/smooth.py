@@ -244,11 +244,11 @@ def softmax_cross_entropy(logits: Expression, labels: Any, weights: Any = None) 
     shares = own(np.ones(rows) if weights is None else weights, "weights")
     if shares.shape != (rows,) or (shares < 0).any():
         raise InputError(f"weights must be {rows} nonnegative finite numbers, one per row.")
-    operators.picked = np.zeros((1, logits.size))
-    operators.picked[0, np.arange(rows) * classes + own_integers(labels)] = -shares
+    picked = np.zeros((1, logits.size))
+    picked[0, np.arange(rows) * classes + own_integers(labels)] = -shares
     logs = Expression(irrational.LogSumExp, (logits,), (rows,), (classes,), "LogSumExp")
     total = operators.affine("Linear", logs, (), shares[None]) + operators.affine(
-        "Linear", logits, (), hand_over(operators.picked)
+        "Linear", logits, (), hand_over(picked)
     )
     return Atom(total, logits, "SoftmaxCrossEntropy", shares)
 
