@@ -269,13 +269,10 @@ def piece_modulus(fun: Expression, domain: Domain = None) -> Modulus:
     root = tree_of(fun)
     ranges = _forward(root, domain)
     bends = _backward(root, ranges)
-    total = math.fsum(bend.amount for bend in bends) if _finite(bends) else math.inf
+    amounts = [bend.amount for bend in bends]
+    total = math.fsum(amounts) if all(map(math.isfinite, amounts)) else math.inf
     exact = len(bends) <= 1 or total == 0.0
     return Modulus(total if exact else total * _OUTWARD, bends, ranges)
-
-
-def _finite(bends: list[Bend]) -> bool:
-    return all(math.isfinite(bend.amount) for bend in bends)
 
 
 # --- forward: values, spreads, Jacobians ------------------------------------------------------
@@ -382,16 +379,11 @@ def _gains(e: Expression) -> tuple[float, float, float]:
         if divisor is not None:
             gain = math.nextafter(gain / float(np.abs(divisor).min()), math.inf)
         return gain, gain, gain
-    if _is_sum(e):
+    if e.size == 1 and isinstance(matrix, np.ndarray) and (matrix == 1.0).all():  # a sum
         gain = math.sqrt(e.args[0].size)
         return gain, gain, 1.0
     gain = matrix_norm(as_matrix(matrix))
     return gain, gain, math.inf
-
-
-def _is_sum(e: Expression) -> bool:
-    dense = e.kind is nodes.Affine and isinstance(e.data[0], np.ndarray)
-    return dense and e.size == 1 and bool((e.data[0] == 1.0).all())
 
 
 def _range(e: Expression, inner: list[_Range]) -> _Range:

@@ -44,7 +44,7 @@ class JournalOracle(Wrapper):
         self.journal = journal
 
     def value(self, x: Vector) -> float:
-        return self._asked("value", x, self._value, _is_value)
+        return self._asked("value", x, self._value, lambda s: s is not None and s.size == 1)
 
     def gradient(self, y: Vector) -> Vector:
         return self._asked("gradient", y, lambda z: _checked(self.inner.gradient(z), z.shape))
@@ -71,10 +71,6 @@ class JournalOracle(Wrapper):
             if bad.value is None:
                 raise _Useless(raw) from None
             return np.array([bad.value])  # a run may step back from such a point and go on
-
-
-def _is_value(stored: Vector | None) -> bool:
-    return stored is not None and stored.size == 1
 
 
 def of_size(size: int) -> Callable[[Vector | None], bool]:
