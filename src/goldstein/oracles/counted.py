@@ -299,11 +299,7 @@ class CountedOracle(Wrapper):
         answers = np.empty(len(points))
         for k, raw in enumerate(workers(Attempt(self.inner.value), list(points.copy()))):
             try:
-                if isinstance(raw, errors.GoldsteinError):
-                    raise raw
-                if isinstance(raw, Exception):
-                    raise self._raised(raw, points[k], "value") from raw
-                answers[k] = as_value(raw)
+                answers[k] = as_value(self._sound(raw, points[k], "value"))
             except BadAnswer as bad:
                 if bad.value is None:
                     raise self._error(str(bad), points[k], bad.advice) from None
@@ -341,12 +337,8 @@ class CountedOracle(Wrapper):
             self._count(gradients=1)
             if isinstance(raw, errors.KinkError):
                 yield None
-            elif isinstance(raw, errors.GoldsteinError):
-                raise raw
-            elif isinstance(raw, Exception):
-                raise self._raised(raw, y, "gradient") from raw
             else:
-                yield self._checked(raw, y)
+                yield self._checked(self._sound(raw, y, "gradient"), y)
         yield from super().gradients_at(points[len(now) :])
 
     def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
@@ -372,6 +364,14 @@ class CountedOracle(Wrapper):
             raise
         except Exception as failure:
             raise self._raised(failure, y, what) from failure
+
+    def _sound(self, raw: Any, y: Vector, what: str) -> Any:
+        """Return the answer of an `Attempt`, or raise the exception that it is."""
+        if isinstance(raw, errors.GoldsteinError):
+            raise raw
+        if isinstance(raw, Exception):
+            raise self._raised(raw, y, what) from raw
+        return raw
 
     def _checked(self, raw: Any, y: Vector) -> Vector:
         """Return the answer at y as a gradient, or say what is wrong with it."""

@@ -280,7 +280,12 @@ class Flat:
         self.dim = dim
         rows = dense([dict(e.row) for e in equations], dim)
         levels = np.array([nearest_float(e.level) for e in equations])
-        kept, self._normals = _independent(rows, levels, base, budget or Budget())
+        # Independent rows, those nearest to the base point first.
+        lengths = np.linalg.norm(rows, axis=1)
+        usable = np.flatnonzero((lengths > 0) & np.isfinite(lengths) & np.isfinite(levels))
+        gaps = np.abs(rows[usable] @ base - levels[usable]) / lengths[usable]
+        order = usable[np.argsort(gaps, kind="stable")].tolist()
+        kept, self._normals = orthonormal(rows, order, budget or Budget())
         self.equations = [equations[i] for i in kept]
         self.rows = rows[kept]
         self.levels = levels[kept]
@@ -322,16 +327,6 @@ class Flat:
         levels = [e.level for e in self.equations]
         pause = budget.half().require
         return point_on(self.rows, levels, point, reach, exact_rows=matrix, pause=pause)
-
-
-def _independent(
-    rows: Matrix, levels: Vector, base: Vector, budget: Budget
-) -> tuple[list[int], Matrix]:
-    """Choose independent rows, those nearest to the base point first (Gram-Schmidt)."""
-    lengths = np.linalg.norm(rows, axis=1)
-    usable = np.flatnonzero((lengths > 0) & np.isfinite(lengths) & np.isfinite(levels))
-    gaps = np.abs(rows[usable] @ base - levels[usable]) / lengths[usable]
-    return orthonormal(rows, usable[np.argsort(gaps, kind="stable")].tolist(), budget)
 
 
 def orthonormal(rows: Matrix, order: Iterable[int], budget: Budget) -> tuple[list[int], Matrix]:
