@@ -162,7 +162,7 @@ class Evaluation:
         g, chosen = np.zeros(self.size), self._chosen(t, pieces)
         g[self.at[k]] = start
         with np.errstate(all="ignore"):
-            for step, back in zip(reversed(self.steps), reversed(self._backward)):
+            for step, back in zip(reversed(self.steps), reversed(self._tape_source[1])):
                 if step.members[0] not in stops and g[step.out].any():
                     back(t, g, *chosen)
         return g
@@ -197,10 +197,6 @@ class Evaluation:
     @cached_property
     def _tape_source(self) -> tuple[Callable[..., None], list[Callable[..., None]]]:
         return self._writer.compiled_on_tape()
-
-    @property
-    def _backward(self) -> list[Callable[..., None]]:
-        return self._tape_source[1]
 
     def _chosen(self, t: Vector, pieces: Pieces | None) -> tuple[Indices, dict[int, Any]]:
         """Return the pieces on a tape, and by place the directions out of the kinks of norms."""
