@@ -29,7 +29,7 @@ from goldstein.checker import nodes
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.enclosed import irrational
 from goldstein.checker.rationals import exact_dot, nearest_float, squared_norm, to_fractions
-from goldstein.checker.rounding import gamma
+from goldstein.checker.rounding import gamma, norm_upper
 from goldstein.checker.sides import Program
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics import exact
@@ -203,7 +203,7 @@ def _component(groups: list[KinkGroup]) -> Component:
     for group in groups:
         block = slice(at, at := at + len(group.rows))
         some = matrix[block]
-        norm = rules.row_norms_upper(some)[0] if len(some) == 1 else spectral_norm_upper(some)
+        norm = norm_upper(some[0]) if len(some) == 1 else spectral_norm_upper(some)
         group.norm = float(norm)
         scaled[block] = some / group.norm
     part = Component(groups, columns, matrix)
