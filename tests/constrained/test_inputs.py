@@ -117,6 +117,9 @@ def test_a_run_with_a_layout_and_constraints_resumes(tmp_path, bounds, least):
     assert first.status.name == ("VERIFIED" if least < 2.0 else "INFEASIBLE"), first.message
     assert again.status is first.status
     assert again.x == first.x
+    if least > 2.0:
+        V = gs.Violation(constraints, {"a": 0.5, "b": 1.0})
+        assert first.certificate.verify(V, bounds=bounds).ok
 
 
 def test_certify_refuses_a_point_outside_the_bounds():

@@ -396,7 +396,10 @@ class Task:
             nit=run.course.steps,
             nfev=f.values,
             ngev=f.gradients,
-            certificate=with_layout(proof, self.layout),
+            # Of the violation, a function of vectors, or of f.
+            certificate=with_layout(
+                proof, None if answer.status is Status.INFEASIBLE else self.layout
+            ),
             history=run.course.history,
             seed=request.seed,
             time=time.perf_counter() - self.begin,

@@ -211,7 +211,7 @@ TABLE: dict[tuple[str, ...], str] = {
     ),
     ("values only", "layout", "constraints"): (
         "statistics of constraints need points that are vectors, and x0 is none; ravel it and "
-        "unpack it in the functions, or give every constraint a jac."
+        "unpack it in the functions, or give fun and every constraint a jac."
     ),
     ("plus", "constraints"): "plus= does not go together with constraints; write h into fun.",
     ("checkpoint", "workers"): (
