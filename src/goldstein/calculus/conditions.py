@@ -182,7 +182,7 @@ def _joined(
 
 
 def _composed(outer: Polynomial, inner: Polynomial) -> Polynomial:
-    def step(out: Polynomial, c: Fraction) -> Polynomial:
+    def step(out: Polynomial, c: Any) -> Polynomial:
         return polyadd(polymul(out, inner), [c])
 
     return reduce(step, reversed(outer), [Fraction(0)])
@@ -190,7 +190,7 @@ def _composed(outer: Polynomial, inner: Polynomial) -> Polynomial:
 
 def _roots(polynomial: Polynomial) -> list[Fraction]:
     """Return the roots of a polynomial of degree 2 at most, which must be rational."""
-    rest = polytrim(polynomial)
+    rest: Polynomial = polytrim(polynomial)
     if len(rest) <= 1:
         return []
     if len(rest) == 2:
@@ -207,7 +207,7 @@ def _roots(polynomial: Polynomial) -> list[Fraction]:
     return [(-b - root) / (2 * a), (-b + root) / (2 * a)]
 
 
-def _crossings(form: _Pieces, level: Fraction) -> list[Fraction]:
+def _crossings(form: _Pieces, level: Any) -> list[Fraction]:
     """Return where a function may cross a level."""
     ends: list[Any] = [None, *form.breaks, None]
     found = []

@@ -130,13 +130,11 @@ class Evaluation:
 
     def states(self, x: Vector) -> States:
         """Return the values of all steps at a point."""
-        found: States = self._quietly(self._forward, x[0] if self.dim == 1 else x.copy())
-        return found
+        return self._quietly(self._forward, x[0] if self.dim == 1 else x.copy())
 
     def slopes(self, states: States) -> tuple[float, Vector] | None:
         """Return a bound of all values, and the gradient; None if errors may hide a side."""
-        found: tuple[float, Vector] | None = self._quietly(self._slopes, *states)
-        return found
+        return self._quietly(self._slopes, *states)
 
     def on_tape(self, states: States) -> Vector:
         """Return the values of all nodes."""
@@ -942,8 +940,7 @@ def _lengths(u: Matrix) -> Vector:
         return np.sqrt(squares)
     power = np.frexp(np.abs(u).max(axis=1))[1]
     scaled = np.ldexp(u, -power[:, None])
-    answer: Vector = np.ldexp(np.sqrt(np.vecdot(scaled, scaled)), power)
-    return answer
+    return np.ldexp(np.sqrt(np.vecdot(scaled, scaled)), power)
 
 
 def _units(u: Matrix, size: Any, directions: dict[int, Vector], start: int) -> Matrix:
@@ -956,8 +953,7 @@ def _units(u: Matrix, size: Any, directions: dict[int, Vector], start: int) -> M
             u[place - start] = direction
     u = np.ldexp(u, -np.frexp(np.abs(u).max(axis=1))[1][:, None])
     length = np.sqrt(np.vecdot(u, u))
-    answer: Matrix = u / np.where(length == 0.0, 1.0, length)[:, None]
-    return answer
+    return u / np.where(length == 0.0, 1.0, length)[:, None]
 
 
 Row = dict[int, Fraction]

@@ -123,8 +123,7 @@ def _accumulated(combine: Callable[[Any, Any], Any], u: Expression, axis: int = 
     columns = operators.moved([u], lambda p: list(np.moveaxis(p[0], axis, 0)))
     for k in range(1, len(columns)):
         columns[k] = combine(columns[k - 1], columns[k])
-    whole: Expression = operators.moved(columns, lambda p: np.stack(p, axis))
-    return whole
+    return operators.moved(columns, lambda p: np.stack(p, axis))
 
 
 def _convolve(a: Any, b: Any, mode: str = "full") -> Any:

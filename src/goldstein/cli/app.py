@@ -38,9 +38,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     def run(*args: Any, show_traceback: bool = False, **kwargs: Any) -> None:
         as_json = bool(kwargs.get("as_json"))
         with streams.prints_to_stderr(), warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_, **__: sys.stderr.write(
-                f"warning: {message}\n"
-            )
+            warnings.showwarning = _show_warning
             try:
                 command(*args, **kwargs)
             except (typer.Exit, BrokenPipeError):
@@ -95,6 +93,10 @@ def _fail(message: str, *, as_json: bool) -> NoReturn:
         with contextlib.suppress(OSError):  # the error may be that nothing can be written there
             folder.print_json({"error": line})
     raise typer.Exit(folder.BAD_INPUT)
+
+
+def _show_warning(message: Warning | str, *rest: Any, **more: Any) -> None:
+    sys.stderr.write(f"warning: {message}\n")
 
 
 app = typer.Typer(

@@ -428,8 +428,7 @@ def as_oracle(
         # From above: a function of code is an expression.
         tracing = importlib.import_module("goldstein.calculus.tracing")
         try:
-            traced: Oracle = tracing.traced_oracle(fun, args, like, layout)
-            return traced
+            return tracing.traced_oracle(fun, args, like, layout)
         except tracing.TraceError as refusal:
             why = f" None could be derived from the code of fun: {refusal}"
     raise InputTypeError(
