@@ -7,7 +7,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from scipy.linalg.blas import ddot
@@ -306,7 +306,9 @@ class CountedOracle(Wrapper):
         answers = np.empty(len(points))
         for k, raw in enumerate(workers(Attempt(self.inner.value), list(points.copy()))):
             try:
-                answers[k] = as_value(self._sound(raw, points[k], "value"))
+                if isinstance(raw, Exception):
+                    self._fail(raw, points[k], "value")
+                answers[k] = as_value(raw)
             except BadAnswer as bad:
                 if bad.value is None:
                     raise self._error(str(bad), points[k], bad.advice) from None
@@ -344,8 +346,10 @@ class CountedOracle(Wrapper):
             self._count(gradients=1)
             if isinstance(raw, KinkError):
                 yield None
+            elif isinstance(raw, Exception):
+                self._fail(raw, y, "gradient")
             else:
-                yield self._checked(self._sound(raw, y, "gradient"), y)
+                yield self._checked(raw, y)
         yield from super().gradients_at(points[len(now) :])
 
     def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
@@ -372,13 +376,11 @@ class CountedOracle(Wrapper):
         except Exception as failure:
             raise self._raised(failure, y, what) from failure
 
-    def _sound(self, raw: Any, y: Vector, what: str) -> Any:
-        """Return the answer of an `Attempt`, or raise the exception that it is."""
-        if isinstance(raw, GoldsteinError):
-            raise raw
-        if isinstance(raw, Exception):
-            raise self._raised(raw, y, what) from raw
-        return raw
+    def _fail(self, failure: Exception, y: Vector, what: str) -> NoReturn:
+        """Raise an exception that was the answer of an `Attempt`."""
+        if isinstance(failure, GoldsteinError):
+            raise failure
+        raise self._raised(failure, y, what) from failure
 
     def _checked(self, raw: Any, y: Vector) -> Vector:
         """Return the answer at y as a gradient, or say what is wrong with it."""
