@@ -20,11 +20,10 @@ from goldstein.apriori.rules import (
     nonnegatives,
     positive,
     require_onto,
-    row_norms_upper,
     some_triples,
 )
 from goldstein.checker.rationals import to_fractions
-from goldstein.checker.rounding import gamma
+from goldstein.checker.rounding import gamma, norms_upper
 from goldstein.errors import InputError, NotCertifiableError
 from goldstein.numerics.exact import (
     product_up,
@@ -115,7 +114,8 @@ def rowwise_composition(
     if copies < 1:
         raise InputError(f"copies is {copies}, expected at least 1.")
     factor = pivot_factor(A)
-    norms = row_norms_upper(A)
+    dense = A.toarray() if sparse.issparse(A) else np.atleast_2d(np.asarray(A))
+    norms = np.array(norms_upper(dense))
     allowed = np.broadcast_to(np.asarray(limits, dtype=np.float64), norms.shape)
     for row, (norm, limit) in enumerate(zip(norms.tolist(), allowed.tolist(), strict=True)):
         if product_up(reach, norm) > limit:

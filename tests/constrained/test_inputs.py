@@ -91,6 +91,37 @@ def test_points_with_a_layout_are_those_of_the_vector(name):
     assert not res.certificate.verify(fun, jac, like=np.zeros(4), **limits).ok
 
 
+@pytest.mark.parametrize("bounds", [None, [(0, 1)] * 2])
+@pytest.mark.parametrize("least", [1.5, 3.0])  # with bounds, or beside the first one, infeasible
+def test_a_run_with_a_layout_and_constraints_resumes(tmp_path, bounds, least):
+    def numbers(p):
+        return np.array([p["a"], p["b"]])
+
+    def slope(value):
+        return {"a": value, "b": value}
+
+    constraints = [
+        {"type": "ineq", "fun": lambda p: 2.5 - numbers(p).sum(), "jac": lambda p: slope(-1.0)},
+        {"type": "ineq", "fun": lambda p: numbers(p).sum() - least, "jac": lambda p: slope(1.0)},
+        LinearConstraint([[1.0, -1.0]], -1.0, 0.5),
+    ]
+
+    def solved():
+        return gs.minimize(
+            lambda p: np.abs(numbers(p)).sum(), {"a": 0.5, "b": 1.0},
+            lambda p: dict(zip("ab", np.sign(numbers(p)))), eps=1e-3, delta=1e-3, rng=0,
+            bounds=bounds, constraints=constraints, checkpoint=tmp_path / "run",
+        )  # fmt: skip
+
+    first, again = solved(), solved()
+    assert first.status.name == ("VERIFIED" if least < 2.0 else "INFEASIBLE"), first.message
+    assert again.status is first.status
+    assert again.x == first.x
+    if least > 2.0:
+        V = gs.Violation(constraints, {"a": 0.5, "b": 1.0})
+        assert first.certificate.verify(V, bounds=bounds).ok
+
+
 def test_certify_refuses_a_point_outside_the_bounds():
     with pytest.raises(gs.InputError, match="outside its bounds"):
         gs.certify(lambda x: x[0], [2.0], lambda x: np.ones(1), delta=1e-3, bounds=[(0, 1)])

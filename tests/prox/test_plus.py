@@ -303,6 +303,8 @@ def test_a_box_with_bounds_is_their_intersection():
     assert res.success
     assert res.x == pytest.approx([1.0, 0.0, 0.3], abs=1e-4)
     assert res.certificate.verify(f, grad, plus=gs.prox.box(np.zeros(3), np.ones(3))).ok
+    assert res.certificate.verify(f, grad, plus=gs.prox.box(-0.5, 1.0), bounds=[(0, 3)] * 3).ok
+    assert not res.certificate.verify(f, grad, plus=gs.prox.box(-0.5, 1.0)).ok
 
 
 @pytest.mark.parametrize("bounds", [None, [(0, 1)] * 3, [(-2, -0.25), (-1, 1), (0.5, 2)]])

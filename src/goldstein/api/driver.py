@@ -34,7 +34,8 @@ from goldstein.checker.function import Layout, put_together
 from goldstein.construction.judge import describe
 from goldstein.numerics.streams import LONGEST, size_of, stream, uniform_in_ball
 from goldstein.oracles import CountedOracle, Oracle, as_oracle, differences, function, separable
-from goldstein.oracles.problem import JournalOracle, Problem, given, lacks_gradient, limits_identity
+from goldstein.oracles import problem as problems
+from goldstein.oracles.problem import JournalOracle, Problem, given, lacks_gradient
 from goldstein.prox.term import Term
 from goldstein.reductions.base import USUAL, Answer, Options, Reduction, Run, reduction_for
 from goldstein.reductions.functions import Reflected, Violation
@@ -228,7 +229,7 @@ class Task:
             "method": self.solver.name, "options": repr(sorted(vars(self.solver).items())),
             "stationarity": self.kind.name, "check_gradient": own.check_gradient,
             "go_on": own.go_on, "leaps": own.leaps, "feasible": own.feasible, **told,
-            **limits_identity(self.bounds, self.constraints, self.point.size),
+            **problems.limits_identity(self.bounds, self.constraints, self.point.size),
         }  # fmt: skip
 
     def _with_reduction(self, use: Callable[[Reduction, Journal | None], T]) -> T:
@@ -357,12 +358,14 @@ class Task:
         """What rests on a checkpoint is believed only after asking the function itself."""
         if journal is None or not journal.recalled:
             return
-        x, f, limits = answer.x, self.oracle, self.limits
+        x, f, limits, start = answer.x, self.oracle, self.limits, problem.box.clip(self.point)
+        if self.layout is not None and "constraints" in limits:
+            limits["constraints"] = problems.of_vectors(self.constraints, start, self.layout)
         term = 0.0 if self.term is None else self.term.value(x)
         fun = math.nan if answer.fun is None else answer.fun
         same = not f.has_value or math.isnan(fun) or same_value(fun, f.value(x.copy()) + term)
         if answer.status is Status.INFEASIBLE:
-            f = Violation(limits.pop("constraints"), problem.box.clip(self.point))
+            f = Violation(limits.pop("constraints"), start)
         proof = answer.certificate
         if not same or (proof is not None and not proof.verify(f, **limits).ok):
             raise errors.CheckpointError(
@@ -393,7 +396,10 @@ class Task:
             nit=run.course.steps,
             nfev=f.values,
             ngev=f.gradients,
-            certificate=with_layout(proof, self.layout),
+            # Of the violation, a function of vectors, or of f.
+            certificate=with_layout(
+                proof, None if answer.status is Status.INFEASIBLE else self.layout
+            ),
             history=run.course.history,
             seed=request.seed,
             time=time.perf_counter() - self.begin,

@@ -211,7 +211,7 @@ TABLE: dict[tuple[str, ...], str] = {
     ),
     ("values only", "layout", "constraints"): (
         "statistics of constraints need points that are vectors, and x0 is none; ravel it and "
-        "unpack it in the functions, or give every constraint a jac."
+        "unpack it in the functions, or give fun and every constraint a jac."
     ),
     ("plus", "constraints"): "plus= does not go together with constraints; write h into fun.",
     ("checkpoint", "workers"): (
@@ -239,21 +239,18 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 #: Options and arguments of other libraries, and what is meant here.
-_ELSEWHERE = {
+_ELSEWHERE: dict[str, str] = {
     "tol": "accuracy is eps=... and delta=...; gs.suggest_target proposes both",
-    "hess": "second derivatives are not used; leave them out",
-    "hessp": "second derivatives are not used; leave them out",
+    **dict.fromkeys(("hess", "hessp"), "second derivatives are not used; leave them out"),
+    **dict.fromkeys(("grad", "gradient"), "the gradient is jac=..., the third argument"),
     "max_iter": "the limit is max_calls=...",
-    "grad": "the gradient is jac=..., the third argument",
-    "gradient": "the gradient is jac=..., the third argument",
-    "maxiter": "the limit is max_calls=..., an argument of minimize",
-    "maxfun": "the limit is max_calls=..., an argument of minimize",
-    "maxfev": "the limit is max_calls=..., an argument of minimize",
+    **dict.fromkeys(("maxiter", "maxfun", "maxfev"), "the limit is max_calls=..., an argument of "
+                                                     "minimize"),
     "disp": "progress=True, an argument of minimize, shows the run",
     "gtol": "accuracy is eps=... and delta=..., arguments of minimize",
     "ftol": "accuracy is eps=... and delta=...; gs.suggest_target finds both for an f_tol",
     "xtol": "accuracy is eps=... and delta=...; delta is the one in x",
-}
+}  # fmt: skip
 
 #: What a type of an option is called, and what is taken for it.
 _KINDS: dict[Any, tuple[str, tuple[type, ...]]] = {

@@ -21,13 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from goldstein.apriori import modulus as moduli
-from goldstein.apriori.rules import (
-    OuterLipschitz,
-    levelled,
-    nearest_kink,
-    positive,
-    row_norms_upper,
-)
+from goldstein.apriori import rules
 from goldstein.calculus.elementary import Foreign
 from goldstein.calculus.evaluation import Row, affine_row
 from goldstein.calculus.expression import Expression, meant, numbered
@@ -35,7 +29,7 @@ from goldstein.checker import nodes
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.enclosed import irrational
 from goldstein.checker.rationals import exact_dot, nearest_float, squared_norm, to_fractions
-from goldstein.checker.rounding import gamma
+from goldstein.checker.rounding import gamma, norm_upper
 from goldstein.checker.sides import Program
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics import exact
@@ -90,9 +84,9 @@ class KinkGroup:
         ]
         if self.function is not None:
             square = Fraction(reach) ** 2 * squared_norm(list(self.rows[0].values()))
-            found = nearest_kink(values[0], self.function.kinks, square)
+            found = rules.nearest_kink(values[0], self.function.kinks, square)
             return [Fraction(0) if found is None else found - values[0]]
-        settled = levelled(values, (Fraction(reach) * Fraction(self.norm)) ** 2)
+        settled = rules.levelled(values, (Fraction(reach) * Fraction(self.norm)) ** 2)
         return [new - old for new, old in zip(settled, values, strict=True)]
 
 
@@ -209,7 +203,7 @@ def _component(groups: list[KinkGroup]) -> Component:
     for group in groups:
         block = slice(at, at := at + len(group.rows))
         some = matrix[block]
-        norm = row_norms_upper(some)[0] if len(some) == 1 else spectral_norm_upper(some)
+        norm = norm_upper(some[0]) if len(some) == 1 else spectral_norm_upper(some)
         group.norm = float(norm)
         scaled[block] = some / group.norm
     part = Component(groups, columns, matrix)
@@ -273,7 +267,7 @@ class Explanation:
     constants: dict[str, float] = field(default_factory=dict)
     steps: list[Explanation] = field(default_factory=list)
     ok: bool = True
-    triple: OuterLipschitz | None = None
+    triple: rules.OuterLipschitz | None = None
 
     def __str__(self) -> str:
         return "\n".join(self._lines(0))
@@ -295,7 +289,7 @@ class Explanation:
 
 def outer_lipschitz(
     fun: Expression, *, pivot_radius: float, domain: moduli.Domain = None
-) -> OuterLipschitz:
+) -> rules.OuterLipschitz:
     """Return a triple of an expression for a wanted pivot radius.
 
     Parameters
@@ -322,7 +316,7 @@ def outer_lipschitz(
     >>> round(triple.reach, 7), triple.modulus
     (0.0428687, 1.0)
     """
-    radius = positive(pivot_radius, "pivot_radius")
+    radius = rules.positive(pivot_radius, "pivot_radius")
     return _triple(Arrangement(fun), _finite(moduli.piece_modulus(fun, domain)), radius)
 
 
@@ -339,7 +333,7 @@ def pivot(fun: Expression, x: Vector, *, pivot_radius: float) -> Vector:
     point = np.asarray(x, dtype=np.float64)
     if arrangement.is_empty:
         return point.copy()
-    reach = arrangement.largest_reach(positive(pivot_radius, "pivot_radius"))
+    reach = arrangement.largest_reach(rules.positive(pivot_radius, "pivot_radius"))
     return arrangement.pivot(point, reach)
 
 
@@ -370,17 +364,19 @@ def explain(
     name = _label(fun)
     if arrangement is None or modulus is None:
         return Explanation(f"no triple for {name}", steps=steps, ok=False)
-    triple = _triple(arrangement, modulus, positive(pivot_radius, "pivot_radius"))
-    claim, rules = f"{name} has a triple", _cite("R3'", "R8")
-    return Explanation(claim, rules, asdict(triple), steps, triple=triple)
+    triple = _triple(arrangement, modulus, rules.positive(pivot_radius, "pivot_radius"))
+    claim = f"{name} has a triple"
+    return Explanation(claim, _cite("R3'", "R8"), asdict(triple), steps, triple=triple)
 
 
-def _triple(arrangement: Arrangement, modulus: moduli.Modulus, radius: float) -> OuterLipschitz:
+def _triple(
+    arrangement: Arrangement, modulus: moduli.Modulus, radius: float
+) -> rules.OuterLipschitz:
     if arrangement.is_empty:
-        return OuterLipschitz(0.0, math.inf, modulus.total)
+        return rules.OuterLipschitz(0.0, math.inf, modulus.total)
     reach = arrangement.largest_reach(radius)
     moved = min(radius, exact.product_up(arrangement.factor, reach))
-    return OuterLipschitz(moved, reach, modulus.total)
+    return rules.OuterLipschitz(moved, reach, modulus.total)
 
 
 def _finite(modulus: moduli.Modulus) -> moduli.Modulus:
@@ -513,7 +509,7 @@ def goldstein_target(
     >>> target.eps, round(target.delta, 7)
     (0.05, 0.0150028)
     """
-    eps, delta = positive(eps, "eps"), positive(delta, "delta")
+    eps, delta = rules.positive(eps, "eps"), rules.positive(delta, "delta")
     triple = outer_lipschitz(fun, pivot_radius=delta, domain=domain)
     if triple.modulus == 0.0:
         return GoldsteinTarget(eps, min(triple.reach, delta))

@@ -17,7 +17,7 @@ from fractions import Fraction
 from functools import cached_property, partial
 from itertools import combinations
 from math import inf, isinf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -269,13 +269,10 @@ def piece_modulus(fun: Expression, domain: Domain = None) -> Modulus:
     root = tree_of(fun)
     ranges = _forward(root, domain)
     bends = _backward(root, ranges)
-    total = math.fsum(bend.amount for bend in bends) if _finite(bends) else math.inf
+    amounts = [bend.amount for bend in bends]
+    total = math.fsum(amounts) if all(map(math.isfinite, amounts)) else math.inf
     exact = len(bends) <= 1 or total == 0.0
     return Modulus(total if exact else total * _OUTWARD, bends, ranges)
-
-
-def _finite(bends: list[Bend]) -> bool:
-    return all(math.isfinite(bend.amount) for bend in bends)
 
 
 # --- forward: values, spreads, Jacobians ------------------------------------------------------
@@ -382,30 +379,18 @@ def _gains(e: Expression) -> tuple[float, float, float]:
         if divisor is not None:
             gain = math.nextafter(gain / float(np.abs(divisor).min()), math.inf)
         return gain, gain, gain
-    if _is_sum(e):
+    if e.size == 1 and isinstance(matrix, np.ndarray) and (matrix == 1.0).all():  # a sum
         gain = math.sqrt(e.args[0].size)
         return gain, gain, 1.0
     gain = matrix_norm(as_matrix(matrix))
     return gain, gain, math.inf
 
 
-def _is_sum(e: Expression) -> bool:
-    dense = e.kind is nodes.Affine and isinstance(e.data[0], np.ndarray)
-    return dense and e.size == 1 and bool((e.data[0] == 1.0).all())
-
-
 def _range(e: Expression, inner: list[_Range]) -> _Range:
     support = np.logical_or.reduce([r.support for r in inner])
-    first = inner[0]
     if e.kind is nodes.Product:
         return _product_range(e, inner[0], inner[1], support)
-    if _special(e) == SQUARES:
-        gain, centre = 2.0 * first.size, np.asarray(float((first.centre**2).sum()))
-    elif _special(e) == SOFTMAX:  # only its derivatives matter
-        gain, centre = _softmax_slope(e), np.zeros(())
-    elif (function := scalar_of(e)) is not None:
-        gain, centre = steepest(function, first), function.value(first.centre)
-    elif e.kind is nodes.Add:
+    if _is_add(e):
         centre = np.sum([r.centre.ravel() for r in inner], axis=0)
         spreads, slopes = [r.spread for r in inner], [r.lipschitz for r in inner]
         if e.name == "Concatenate":  # parts side by side
@@ -413,22 +398,67 @@ def _range(e: Expression, inner: list[_Range]) -> _Range:
             return _Range(centre, spread, slope, support)
         spread = math.fsum(spreads) if all(map(math.isfinite, spreads)) else math.inf
         return _Range(centre, spread, _join(slopes, inner), support)
-    elif e.kind is nodes.Affine:
-        gain = _gains(e)[0]
-        matrix, columns, offset, divisor = e.data
-        product = as_matrix(matrix) @ first.centre.reshape(-1, columns)
-        centre = (np.ravel(product) + (0.0 if offset is None else offset)) / (
-            1.0 if divisor is None else divisor
-        )
-    elif e.kind is nodes.Max:
-        gain, centre = 1.0, first.centre.reshape(-1, e.data[0]).max(axis=1)
-    elif e.kind is irrational.Norm2:
-        gain, centre = 1.0, np.linalg.norm(first.centre.reshape(-1, e.data[0]), axis=1)
-    else:
-        raise NotCertifiableError(
-            f"the calculus has no rule for {e.name}; use a transported certificate instead."
-        )
-    return _Range(centre, _times(gain, first.spread), _times(gain, first.lipschitz), support)
+    (first,), step = inner, _step(e, inner[0])
+    spread, slope = (_times(step.gain, size) for size in (first.spread, first.lipschitz))
+    return _Range(step.centre(), spread, slope, support)
+
+
+class _Step(NamedTuple):
+    """What a step of one argument does: its value at the centre, and a bound of its Jacobian.
+
+    Of a cotangent `pulled` bounds norm and top of the product with the Jacobian, and `bend`, times
+    |J|^2, what it adds to the modulus; with the reason.
+    """
+
+    centre: Callable[[], Any]
+    gain: float
+    pulled: tuple[float, float]
+    bend: tuple[float, str] = (0.0, "")
+
+
+def _step(e: Expression, u: _Range, given: _Cotangent | None = None) -> _Step:
+    norm, top = (0.0, 0.0) if given is None else (given.norm, given.top)
+    function, centre = scalar_of(e), u.centre
+    if _special(e) == SQUARES:
+        pulled = _times(2.0 * norm, u.size), _times(2.0 * norm, u.top)
+        value, bend = lambda: np.asarray(float((centre**2).sum())), (2.0 * norm, "2 |lambda| |J|^2")
+        return _Step(value, 2.0 * u.size, pulled, bend)
+    if _special(e) == SOFTMAX:  # a row's derivative is at most sqrt(2) times its weight
+        weights: Any = e.known  # type: ignore[attr-defined]
+        slope, most = float(np.sqrt(2.0 * (weights @ weights))), float(weights.max(initial=0.0))
+        bend = 0.5 * most * norm, "|lambda|/2 |J|^2"
+        return _Step(lambda: np.zeros(()), slope, (norm * slope, norm * most), bend)
+    if function is not None:
+        slope, curvature = steepest(function, u), function.curvature
+        if math.isinf(curvature):  # higher powers bend without bound, but not on a bounded domain
+            curvature = function.sharpest(*_interval(u))
+        bend = _times(curvature, top), f"|lambda| sup|{e.name}''| |J|^2"
+        pulled = _times(slope, norm), _times(slope, top)
+        return _Step(partial(function.value, centre), slope, pulled, bend)
+    if e.kind is nodes.Affine:
+        gains = _gains(e)
+        pulled = _times(gains[1], norm), _times(gains[2], top)
+        return _Step(partial(_image, e, centre), gains[0], pulled)
+    if e.kind in (nodes.Max, irrational.Norm2):
+        rows = centre.reshape(-1, e.data[0])
+        if e.kind is nodes.Max:
+            return _Step(partial(np.max, rows, axis=1), 1.0, (norm, top))
+        bend = math.inf, "the norm bends without bound near its kink"
+        return _Step(partial(np.linalg.norm, rows, axis=1), 1.0, (norm, top), bend)
+    raise NotCertifiableError(
+        f"the calculus has no rule for {e.name}; use a transported certificate instead."
+    )
+
+
+def _image(e: Expression, u: Vector) -> Vector:
+    matrix, columns, offset, divisor = e.data
+    product = np.ravel(as_matrix(matrix) @ u.reshape(-1, columns))
+    moved = product + (0.0 if offset is None else offset)
+    return np.asarray(moved / (1.0 if divisor is None else divisor))
+
+
+def _is_add(e: Expression) -> bool:
+    return e.kind is nodes.Add and not isinstance(e, Atom)
 
 
 def _special(e: Expression) -> str:
@@ -439,15 +469,6 @@ def _special(e: Expression) -> str:
 def _is_multiply(e: Expression) -> bool:
     """Is it a product entry by entry?"""
     return e.kind is nodes.Product and e.name == "Multiply"
-
-
-def _largest_weight(e: Any) -> float:
-    return float(e.known.max(initial=0.0))
-
-
-def _softmax_slope(e: Any) -> float:
-    """A row's derivative is at most sqrt(2) times its weight."""
-    return float(np.sqrt(2.0 * (e.known @ e.known)))
 
 
 def steepest(function: Scalar, inner: _Range) -> float:
@@ -507,15 +528,12 @@ def _backward(root: Expression, ranges: dict[int, _Range]) -> list[Bend]:
         given = cotangents[id(e)]
         for argument, (norm, top) in zip(arguments(e), _vjp_bounds(e, given, inner), strict=True):
             cotangents[id(argument)].add(norm, top)
-        bend = _bend(e, given, inner)
-        if bend is not None and bend.amount > 0.0:
-            bends.append(bend)
-    return list(reversed(bends))
+        bends.append(_bend(e, given, inner))
+    return [bend for bend in reversed(bends) if bend.amount > 0.0]
 
 
 def _vjp_bounds(e: Expression, given: _Cotangent, inner: list[_Range]) -> list[tuple[float, float]]:
     """Return bounds of the vector-Jacobian products, argument by argument."""
-    first = inner[0]
     if _is_multiply(e):
         return [
             (_times(given.norm, other.top), _times(given.top, other.top))
@@ -523,41 +541,17 @@ def _vjp_bounds(e: Expression, given: _Cotangent, inner: list[_Range]) -> list[t
         ]
     if e.kind is nodes.Product:
         return [(size := _times(given.norm, other.size), size) for other in reversed(inner)]
-    if _special(e) == SQUARES:
-        return [(_times(2.0 * given.norm, first.size), _times(2.0 * given.norm, first.top))]
-    if _special(e) == SOFTMAX:
-        largest = _largest_weight(e)
-        return [(given.norm * _softmax_slope(e), given.norm * largest)]
-    function = scalar_of(e)
-    if function is not None:
-        gains = (steepest(function, first),) * 2
-    elif e.kind is nodes.Affine:
-        gains = _gains(e)[1:]
-    else:
-        gains = 1.0, 1.0
-    return [(_times(gains[0], given.norm), _times(gains[1], given.top))] * len(inner)
+    return [(given.norm, given.top) if _is_add(e) else _step(e, u, given).pulled for u in inner]
 
 
-def _bend(e: Expression, given: _Cotangent, inner: list[_Range]) -> Bend | None:
-    first = inner[0]
-    if _special(e) == SQUARES:
-        return Bend(e, _times(2.0 * given.norm, first.lipschitz**2), "2 |lambda| |J|^2")
-    if _special(e) == SOFTMAX:
-        curvature = 0.5 * _largest_weight(e)
-        return Bend(e, _times(curvature * given.norm, first.lipschitz**2), "|lambda|/2 |J|^2")
-    function = scalar_of(e)
-    if function is not None:
-        curvature = function.curvature
-        if math.isinf(curvature):  # higher powers bend without bound, but not on a bounded domain
-            curvature = function.sharpest(*_interval(first))
-        amount = _times(_times(curvature, given.top), first.lipschitz**2)
-        return Bend(e, amount, f"|lambda| sup|{e.name}''| |J|^2")
-    if e.kind is irrational.Norm2:
-        return Bend(e, math.inf, "the norm bends without bound near its kink")
+def _bend(e: Expression, given: _Cotangent, inner: list[_Range]) -> Bend:
+    if _is_add(e):
+        return Bend(e, 0.0, "")
     if e.kind is nodes.Product:
         u, v = inner
         cross = 1.0 if _disjoint(inner) else 2.0
         size = given.top if _is_multiply(e) else given.norm
         amount = _times(cross * size, _times(u.lipschitz, v.lipschitz))
         return Bend(e, amount, "|lambda| |J_left| |J_right|")
-    return None
+    share, rule = _step(e, inner[0], given).bend
+    return Bend(e, _times(share, inner[0].lipschitz ** 2), rule)

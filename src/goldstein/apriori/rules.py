@@ -15,10 +15,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from goldstein.checker.rationals import sqrt_upper
-from goldstein.checker.rounding import gamma
 from goldstein.errors import InputError, NotCertifiableError
 from goldstein.numerics import exact
 from goldstein.numerics.spectral import singular_bounds, spectral_norm_upper
@@ -252,13 +250,10 @@ def partially_separable_sum(
 
 def arrow_modulus(blocks: Sequence[ArrowBlock]) -> float:
     """Return the norm of the arrow matrix of the block errors, rounded up."""
-    size = len(blocks) + 1
-    arrow = np.zeros((size, size))
-    arrow[0, 0] = exact.sum_up(block.shared_shared for block in blocks)
-    for index, block in enumerate(blocks, start=1):
-        arrow[0, index] = block.shared_own
-        arrow[index, 0] = block.own_shared
-        arrow[index, index] = block.own_own
+    shared = exact.sum_up(block.shared_shared for block in blocks)
+    arrow = np.diag([shared, *(block.own_own for block in blocks)])
+    arrow[0, 1:] = [block.shared_own for block in blocks]
+    arrow[1:, 0] = [block.own_shared for block in blocks]
     return spectral_norm_upper(arrow)
 
 
@@ -288,12 +283,6 @@ def linear_composition(triple: OuterLipschitz, A: Any) -> OuterLipschitz:
         exact.quotient_down(triple.reach, bounds.largest),
         exact.product_up(triple.modulus, bounds.largest, bounds.largest),
     )
-
-
-def row_norms_upper(A: Any) -> np.ndarray:
-    """Return upper bounds of the Euclidean norms of the rows."""
-    matrix = np.atleast_2d(np.asarray(A.toarray() if sparse.issparse(A) else A, dtype=np.float64))
-    return np.linalg.norm(matrix, axis=1) * (1.0 + gamma(matrix.shape[1] + 8))
 
 
 def require_onto(A: Any) -> None:

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from fractions import Fraction
 from functools import reduce
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.polynomial.polynomial import polyadd, polymul, polytrim
 
 from goldstein.calculus.atoms.order import maximum, minimum
 from goldstein.calculus.atoms.piecewise import Elementwise, PiecewisePolynomial
@@ -35,7 +36,8 @@ from goldstein.numerics.streams import stream
 #: Jumps up to so many units in the last place are constants that were rounded; they are closed.
 SNAP = 8
 
-Polynomial = list[Fraction]
+#: Coefficients, rationals; NumPy adds and multiplies what it is given.
+Polynomial = Any
 
 
 class Condition:
@@ -179,28 +181,16 @@ def _joined(
     return _Pieces(breaks, list(map(combine, one.refined(breaks), two.refined(breaks))))
 
 
-def _plus(a: Polynomial, b: Polynomial) -> Polynomial:
-    return [sum(some, Fraction(0)) for some in zip_longest(a, b, fillvalue=Fraction(0))]
-
-
-def _times(a: Polynomial, b: Polynomial) -> Polynomial:
-    out = [Fraction(0)] * (len(a) + len(b) - 1)
-    for i, x in enumerate(a):
-        for j, y in enumerate(b):
-            out[i + j] += x * y
-    return out
-
-
 def _composed(outer: Polynomial, inner: Polynomial) -> Polynomial:
-    out = [Fraction(0)]
-    for c in reversed(outer):
-        out = _plus(_times(out, inner), [c])
-    return out
+    def step(out: Polynomial, c: Any) -> Polynomial:
+        return polyadd(polymul(out, inner), [c])
+
+    return reduce(step, reversed(outer), [Fraction(0)])
 
 
 def _roots(polynomial: Polynomial) -> list[Fraction]:
     """Return the roots of a polynomial of degree 2 at most, which must be rational."""
-    rest = _trimmed(polynomial)
+    rest: Polynomial = polytrim(polynomial)
     if len(rest) <= 1:
         return []
     if len(rest) == 2:
@@ -217,12 +207,12 @@ def _roots(polynomial: Polynomial) -> list[Fraction]:
     return [(-b - root) / (2 * a), (-b + root) / (2 * a)]
 
 
-def _crossings(form: _Pieces, level: Fraction) -> list[Fraction]:
+def _crossings(form: _Pieces, level: Any) -> list[Fraction]:
     """Return where a function may cross a level."""
     ends: list[Any] = [None, *form.breaks, None]
     found = []
     for (low, high), polynomial in zip(pairwise(ends), form.polynomials):
-        found += [t for t in _roots(_plus(polynomial, [-level]))
+        found += [t for t in _roots(polyadd(polynomial, [-level]))
                   if (low is None or low <= t) and (high is None or t <= high)]  # fmt: skip
     return found
 
@@ -250,9 +240,9 @@ def _made(e: Expression, base: Expression, known: dict[int, _Pieces]) -> _Pieces
     if not inner or any(a.size != e.size for a in e.args):
         raise NotCertifiableError("no function of the base")
     if e.kind is nodes.Add:
-        return reduce(lambda one, two: _joined(one, two, _plus), inner)
+        return reduce(lambda one, two: _joined(one, two, polyadd), inner)
     if e.kind is nodes.Product and e.data[1] == 1:
-        return _joined(inner[0], inner[1], _times)
+        return _joined(inner[0], inner[1], polymul)
     if e.kind is nodes.Affine and isinstance(e.data[0], tuple):
         (numbers, places, ends, _), _, offset, divisor = e.data
         if places is None and ends is None:
@@ -279,20 +269,13 @@ def _merged(base: Expression, gap: _Pieces, a: _Pieces, b: _Pieces) -> Expressio
     inside = _inside(breaks)
     chosen = [(a if power(gap.at(t), t) > 0 else b).at(t) for t in inside]
     middle = min(range(len(chosen)), key=lambda k: abs(inside[k]))
-    chosen = [_trimmed(piece) for piece in _snapped(breaks, chosen, middle)]
+    chosen = [polytrim(piece).tolist() for piece in _snapped(breaks, chosen, middle)]
     kept, merged = list[Fraction](), [chosen[0]]
     for t, piece in zip(breaks, chosen[1:]):
         if piece != merged[-1]:
             kept.append(t)
             merged.append(piece)
     return Elementwise(PiecewisePolynomial("where", kept, merged), base)
-
-
-def _trimmed(piece: Polynomial) -> Polynomial:
-    piece = list(piece)
-    while piece and not piece[-1]:
-        piece.pop()
-    return piece
 
 
 def _snapped(breaks: list[Fraction], chosen: list[Polynomial], middle: int) -> list[Polynomial]:
@@ -320,7 +303,7 @@ def _snapped(breaks: list[Fraction], chosen: list[Polynomial], middle: int) -> l
 def _split(base: Expression, gap: Expression, a: Any, b: Any) -> Expression:
     """Return a(max(r, t)) + b(min(r, t)) - a(t) where both are functions of r with a(t) = b(t)."""
     form = _form(gap, base, {})
-    if form.breaks or len(_trimmed(form.polynomials[0])) != 2:
+    if form.breaks or len(polytrim(form.polynomials[0])) != 2:
         raise NotCertifiableError("a condition that changes more than once")
     start, slope = form.polynomials[0][:2]
     t = nearest_float(-start / slope)

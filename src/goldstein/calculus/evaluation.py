@@ -130,13 +130,11 @@ class Evaluation:
 
     def states(self, x: Vector) -> States:
         """Return the values of all steps at a point."""
-        found: States = self._quietly(self._forward, x[0] if self.dim == 1 else x.copy())
-        return found
+        return self._quietly(self._forward, x[0] if self.dim == 1 else x.copy())
 
     def slopes(self, states: States) -> tuple[float, Vector] | None:
         """Return a bound of all values, and the gradient; None if errors may hide a side."""
-        found: tuple[float, Vector] | None = self._quietly(self._slopes, *states)
-        return found
+        return self._quietly(self._slopes, *states)
 
     def on_tape(self, states: States) -> Vector:
         """Return the values of all nodes."""
@@ -162,7 +160,7 @@ class Evaluation:
         g, chosen = np.zeros(self.size), self._chosen(t, pieces)
         g[self.at[k]] = start
         with np.errstate(all="ignore"):
-            for step, back in zip(reversed(self.steps), reversed(self._backward)):
+            for step, back in zip(reversed(self.steps), reversed(self._tape_source[1])):
                 if step.members[0] not in stops and g[step.out].any():
                     back(t, g, *chosen)
         return g
@@ -197,10 +195,6 @@ class Evaluation:
     @cached_property
     def _tape_source(self) -> tuple[Callable[..., None], list[Callable[..., None]]]:
         return self._writer.compiled_on_tape()
-
-    @property
-    def _backward(self) -> list[Callable[..., None]]:
-        return self._tape_source[1]
 
     def _chosen(self, t: Vector, pieces: Pieces | None) -> tuple[Indices, dict[int, Any]]:
         """Return the pieces on a tape, and by place the directions out of the kinks of norms."""
@@ -946,8 +940,7 @@ def _lengths(u: Matrix) -> Vector:
         return np.sqrt(squares)
     power = np.frexp(np.abs(u).max(axis=1))[1]
     scaled = np.ldexp(u, -power[:, None])
-    answer: Vector = np.ldexp(np.sqrt(np.vecdot(scaled, scaled)), power)
-    return answer
+    return np.ldexp(np.sqrt(np.vecdot(scaled, scaled)), power)
 
 
 def _units(u: Matrix, size: Any, directions: dict[int, Vector], start: int) -> Matrix:
@@ -960,8 +953,7 @@ def _units(u: Matrix, size: Any, directions: dict[int, Vector], start: int) -> M
             u[place - start] = direction
     u = np.ldexp(u, -np.frexp(np.abs(u).max(axis=1))[1][:, None])
     length = np.sqrt(np.vecdot(u, u))
-    answer: Matrix = u / np.where(length == 0.0, 1.0, length)[:, None]
-    return answer
+    return u / np.where(length == 0.0, 1.0, length)[:, None]
 
 
 Row = dict[int, Fraction]

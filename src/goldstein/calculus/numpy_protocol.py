@@ -39,19 +39,6 @@ def _binary(name: str) -> Callable[[Any, Any], Any]:
     return apply
 
 
-def _log_sum_exp(a: Any, b: Any) -> Expression:
-    total: Expression = atoms.softplus(_binary("sub")(b, a)) + a
-    return total
-
-
-def _hypot(a: Any, b: Any) -> Expression:
-    return atoms.sqrt(_binary("add")(_squared(a), _squared(b)))
-
-
-def _squared(a: Any) -> Any:
-    return atoms.square(a) if isinstance(a, Expression) else np.square(a)
-
-
 UFUNCS: dict[Any, Callable[..., Any]] = {
     np.add: _binary("add"),
     np.subtract: _binary("sub"),
@@ -70,8 +57,8 @@ UFUNCS: dict[Any, Callable[..., Any]] = {
     np.minimum: atoms.minimum,
     np.fmax: atoms.maximum,
     np.fmin: atoms.minimum,
-    np.logaddexp: _log_sum_exp,
-    np.hypot: _hypot,
+    np.logaddexp: lambda a, b: atoms.softplus(_binary("sub")(b, a)) + a,
+    np.hypot: lambda *sides: atoms.sqrt(_binary("add")(*map(np.square, sides))),
     np.exp2: lambda a: atoms.power(2.0, a),
     np.log2: lambda a: atoms.log(a) / math.log(2.0),
     np.log10: lambda a: atoms.log(a) / math.log(10.0),
@@ -136,8 +123,7 @@ def _accumulated(combine: Callable[[Any, Any], Any], u: Expression, axis: int = 
     columns = operators.moved([u], lambda p: list(np.moveaxis(p[0], axis, 0)))
     for k in range(1, len(columns)):
         columns[k] = combine(columns[k - 1], columns[k])
-    whole: Expression = operators.moved(columns, lambda p: np.stack(p, axis))
-    return whole
+    return operators.moved(columns, lambda p: np.stack(p, axis))
 
 
 def _convolve(a: Any, b: Any, mode: str = "full") -> Any:

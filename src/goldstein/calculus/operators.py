@@ -472,8 +472,7 @@ def concatenate(parts: Any) -> Expression:
     entries = list(parts)
     if not any(isinstance(p, Expression) for p in entries):
         raise InputTypeError("concatenate needs at least one expression; make a Variable first.")
-    answer: Expression = moved(entries, np.concatenate)
-    return answer
+    return moved(entries, np.concatenate)
 
 
 def moved(parts: Sequence[Any], arrange: Callable[[list[NDArray[np.intp]]], Any]) -> Any:
@@ -512,8 +511,7 @@ def side_by_side(parts: Sequence[Expression], axis: int | None = None) -> Expres
     With an axis, as tables joined along it.
     """
     if axis is not None:
-        joined: Expression = moved(parts, lambda places: np.concatenate(places, axis))
-        return joined
+        return moved(parts, lambda places: np.concatenate(places, axis))
     if len(parts) == 1:
         return parts[0].reshape(parts[0].size)
     ends = np.cumsum([0, *(p.size for p in parts)])
@@ -561,8 +559,7 @@ def _row_norms(matrix: Any) -> Vector:
         squares = np.asarray(scaled.multiply(scaled).sum(axis=1)).ravel()
     else:
         squares = ((size * unit[:, None]) ** 2).sum(axis=1)
-    answer: Vector = np.sqrt(squares) / unit
-    return answer
+    return np.sqrt(squares) / unit
 
 
 def matrix_norm(matrix: Any) -> float:

@@ -316,6 +316,7 @@ class PlusCertificate(verifying.Sampled):
         args: Sequence[Any] = (),
         *,
         plus: Term | None = None,
+        bounds: Any = None,
         like: Any = None,
         seed: int | None = None,
         check_values: bool = True,
@@ -329,13 +330,16 @@ class PlusCertificate(verifying.Sampled):
         plus : Term, optional
             The term that the claim should be about. Without it the stored one is shown, and it is
             for the reader to see that it is the right one.
+        bounds
+            Those of the run, which are part of the term.
         like, seed, check_values
             As for a Goldstein certificate.
         """
-        record = (self.term if plus is None else plus).to_record()
+        term = self.term if plus is None else bounded_term(plus, bounds, self.x.size)
         return verifying.verified(
-            self, fun, jac, args, like=like, seed=seed, check_values=check_values, plus=record
-        )
+            self, fun, jac, args, like=like, seed=seed, check_values=check_values,
+            plus=term.to_record(),
+        )  # fmt: skip
 
     def export(self, path: str | Path, fun: Any) -> Path:
         """Write certificate, function and term to one file that `goldstein-check` decides.

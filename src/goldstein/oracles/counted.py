@@ -7,7 +7,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 from scipy.linalg.blas import ddot
@@ -306,10 +306,8 @@ class CountedOracle(Wrapper):
         answers = np.empty(len(points))
         for k, raw in enumerate(workers(Attempt(self.inner.value), list(points.copy()))):
             try:
-                if isinstance(raw, GoldsteinError):
-                    raise raw
                 if isinstance(raw, Exception):
-                    raise self._raised(raw, points[k], "value") from raw
+                    self._fail(raw, points[k], "value")
                 answers[k] = as_value(raw)
             except BadAnswer as bad:
                 if bad.value is None:
@@ -348,10 +346,8 @@ class CountedOracle(Wrapper):
             self._count(gradients=1)
             if isinstance(raw, KinkError):
                 yield None
-            elif isinstance(raw, GoldsteinError):
-                raise raw
             elif isinstance(raw, Exception):
-                raise self._raised(raw, y, "gradient") from raw
+                self._fail(raw, y, "gradient")
             else:
                 yield self._checked(raw, y)
         yield from super().gradients_at(points[len(now) :])
@@ -379,6 +375,12 @@ class CountedOracle(Wrapper):
             raise
         except Exception as failure:
             raise self._raised(failure, y, what) from failure
+
+    def _fail(self, failure: Exception, y: Vector, what: str) -> NoReturn:
+        """Raise an exception that was the answer of an `Attempt`."""
+        if isinstance(failure, GoldsteinError):
+            raise failure
+        raise self._raised(failure, y, what) from failure
 
     def _checked(self, raw: Any, y: Vector) -> Vector:
         """Return the answer at y as a gradient, or say what is wrong with it."""

@@ -120,8 +120,8 @@ def check_gradient(
     looked_at = np.arange(centre.size)
     if centre.size > max_coordinates:
         looked_at = np.sort(draw.choice(centre.size, max_coordinates, replace=False))
-    errors = np.full((points, looked_at.size), np.nan)
-    gradients, slopes = np.zeros((2, *errors.shape))
+    off = np.full((points, looked_at.size), np.nan)
+    gradients, slopes = np.zeros((2, *off.shape))
     for p in range(points):
         y = centre + radius * np.maximum(1.0, np.abs(centre)) * draw.uniform(-1, 1, centre.size)
         try:
@@ -130,19 +130,19 @@ def check_gradient(
             continue
         gradients[p], size = g[looked_at], float(np.abs(g).max())
         for j, i in enumerate(looked_at):
-            slopes[p, j], errors[p, j] = _slope(oracle, y, int(i), float(g[i]), tolerance * size)
+            slopes[p, j], off[p, j] = _slope(oracle, y, int(i), float(g[i]), tolerance * size)
         # A gradient of zeros is measured by the slopes it misses.
-        errors[p] /= max(size, float(np.abs(slopes[p]).max())) or 1.0
-    if np.isnan(errors).all():
+        off[p] /= max(size, float(np.abs(slopes[p]).max())) or 1.0
+    if np.isnan(off).all():
         raise InputError("every random point hit a kink; give another x or a larger radius.")
-    typical = np.nanmedian(errors, axis=0)
+    typical = np.nanmedian(off, axis=0)
     bad = np.flatnonzero(typical > tolerance)
     worst, message = float(typical.max()), f"{looked_at.size} coordinates agree at {points} points"
     if bad.size:
         message = "; ".join(
             f"coordinate {looked_at[j]}: gradient {gradients[p, j]:.6g}, "
             f"differences of values say {slopes[p, j]:.6g}"
-            for j, p in zip(bad[:3], np.nanargmax(errors[:, bad[:3]], axis=0))
+            for j, p in zip(bad[:3], np.nanargmax(off[:, bad[:3]], axis=0))
         ) + (f" (and {bad.size - 3} more)" if bad.size > 3 else "")
     return GradientCheck(not bad.size, looked_at[bad].tolist(), worst, message)
 
@@ -210,8 +210,7 @@ class _Trials:
         return float(self._once(self._oracle.trial_value, y))
 
     def gradient(self, y: Vector) -> Vector:
-        found: Vector = self._once(self._oracle.gradient, y)
-        return found
+        return self._once(self._oracle.gradient, y)
 
     def _once(self, ask: Callable[[Vector], Any], y: Vector) -> Any:
         key = ask.__name__, y.tobytes()

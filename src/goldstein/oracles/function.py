@@ -98,12 +98,8 @@ class FiniteSum(Oracle):
                 "this FiniteSum knows gradients only; pass value_i=... to ask for values."
             )
         total = 0.0
-        # Copies: a term that works in place must not move the point of the next one.
         for block in self._blocks():
-            if self._vectorized:
-                total += float(np.sum(self._value_i(x.copy(), block)))
-            else:
-                total += sum(float(self._value_i(x.copy(), int(i))) for i in block)
+            total += sum(float(np.sum(v)) for v in self._asked(self._value_i, x, block))
         return total / self.n
 
     def gradient(self, y: Vector) -> Vector:
@@ -121,25 +117,23 @@ class FiniteSum(Oracle):
         for start in range(0, self.n, BLOCK):
             yield np.arange(start, min(start + BLOCK, self.n))
 
+    def _asked(self, term: Any, x: Vector, indices: NDArray[np.intp]) -> Iterator[Any]:
+        """Yield what is known of some terms: of all together, or one by one."""
+        # Copies: a term that works in place must not move the point of the next one.
+        for i in [indices] if self._vectorized else indices.tolist():
+            yield term(x.copy(), i)
+
     def _sum(self, x: Vector, indices: NDArray[np.intp]) -> Vector:
-        if self._vectorized:
-            rows = np.asarray(self._grad_i(x.copy(), indices), dtype=np.float64)
-            if rows.shape != (indices.size, x.size):
-                raise InputError(
-                    f"grad_i returned shape {rows.shape} for {indices.size} indices, expected "
-                    f"{(indices.size, x.size)}: one gradient per row. Without vectorized=True the "
-                    "indices come one by one."
-                )
-            return rows.sum(axis=0)
         total = np.zeros(x.size)
-        for i in indices:
-            row = np.asarray(self._grad_i(x.copy(), int(i)), dtype=np.float64)
-            if row.shape != x.shape:
+        wanted = (indices.size, x.size) if self._vectorized else (x.size,)
+        for answer in self._asked(self._grad_i, x, indices):
+            rows = np.asarray(answer, dtype=np.float64)
+            if rows.shape != wanted:
                 raise InputError(
-                    f"grad_i(x, {int(i)}) has shape {row.shape}, expected {x.shape}: the gradient "
-                    "of one term."
+                    f"grad_i returned shape {rows.shape}, expected {wanted}: one gradient, or with "
+                    "vectorized=True one in each row for an array of indices."
                 )
-            total += row
+            total += rows.sum(axis=0) if self._vectorized else rows
         return total
 
 
@@ -434,8 +428,7 @@ def as_oracle(
         # From above: a function of code is an expression.
         tracing = importlib.import_module("goldstein.calculus.tracing")
         try:
-            traced: Oracle = tracing.traced_oracle(fun, args, like, layout)
-            return traced
+            return tracing.traced_oracle(fun, args, like, layout)
         except tracing.TraceError as refusal:
             why = f" None could be derived from the code of fun: {refusal}"
     raise InputTypeError(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import NonlinearConstraint
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.limits import Box, Group, Limits, as_box, as_groups
@@ -43,7 +44,7 @@ class JournalOracle(Wrapper):
         self.journal = journal
 
     def value(self, x: Vector) -> float:
-        return self._asked("value", x, self._value, _is_value)
+        return self._asked("value", x, self._value, lambda s: s is not None and s.size == 1)
 
     def gradient(self, y: Vector) -> Vector:
         return self._asked("gradient", y, lambda z: _checked(self.inner.gradient(z), z.shape))
@@ -70,10 +71,6 @@ class JournalOracle(Wrapper):
             if bad.value is None:
                 raise _Useless(raw) from None
             return np.array([bad.value])  # a run may step back from such a point and go on
-
-
-def _is_value(stored: Vector | None) -> bool:
-    return stored is not None and stored.size == 1
 
 
 def of_size(size: int) -> Callable[[Vector | None], bool]:
@@ -272,6 +269,15 @@ def lacks_gradient(constraints: Any) -> bool:
     several = constraints if isinstance(constraints, list | tuple) else [constraints]
     groups = as_groups([one for one in several if not hasattr(one, "A")], 0)
     return any(group.jac is None for group in groups)
+
+
+def of_vectors(constraints: Any, x: Vector, layout: Layout) -> list[Any]:
+    """Return constraints whose functions know points in a layout as constraints on vectors."""
+    several = constraints if isinstance(constraints, list | tuple) else [constraints]
+    return [
+        one if g.linear else NonlinearConstraint(g.values, g.lower, g.upper, g.rows)
+        for one, g in zip(several, as_system(constraints, x, layout=layout).groups)
+    ]
 
 
 def given(constraints: Any) -> bool:

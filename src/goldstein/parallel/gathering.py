@@ -239,8 +239,7 @@ class Searches:
         for tries in range(1, TRIES + 1):
             done = guarded(lambda _: self._solve(parameter, seed, start), 0, None, 1)
             if done.trouble is None:
-                result: Result = done.answer
-                return result
+                return done.answer
             trouble = replace(done.trouble, tries=tries)
             if trouble.refused is not None:
                 break

@@ -31,6 +31,7 @@ from goldstein.numerics.streams import stream
 from goldstein.oracles import Oracle
 from goldstein.oracles.base import Derived
 from goldstein.oracles.differences import Stencil
+from goldstein.oracles.function import flat_point
 from goldstein.oracles.problem import Problem, System, as_system
 
 #: Rows that are violated by this part of the numbers are not.
@@ -595,8 +596,8 @@ class Violation(Oracle):
     ----------
     constraints
         As in `minimize`. Of those without a gradient differences are taken.
-    x : array_like
-        A point to ask the constraints at, for their sizes.
+    x : array_like, or dict of arrays
+        A point to ask the constraints at, for their sizes, in the layout that they know.
 
     Examples
     --------
@@ -610,10 +611,11 @@ class Violation(Oracle):
     title = VIOLATION
 
     def __init__(self, constraints: object, x: object) -> None:
-        point = np.array(x, dtype=np.float64)
+        given = x if isinstance(x, dict) else np.array(x, dtype=np.float64)
+        layout, point = flat_point(given, "x")
         everywhere = np.full(point.size, np.inf)
         stencil = Stencil(-everywhere, everywhere, 0, central=True)
-        self.system: System = as_system(constraints, point, stencil=stencil)
+        self.system: System = as_system(constraints, point, stencil=stencil, layout=layout)
         self.dim = point.size
 
     def value(self, x: Vector) -> float:

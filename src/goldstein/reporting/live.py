@@ -71,7 +71,8 @@ class Live:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         try:
             if error is None:
-                self._server.wait_until_seen(self._patience, expected=_at_terminal())
+                expected = sys.stderr is not None and sys.stderr.isatty()
+                self._server.wait_until_seen(self._patience, expected)
         except KeyboardInterrupt:
             pass  # that is how one says: enough
         finally:
@@ -110,10 +111,6 @@ class Live:
             time=time.monotonic() - self._begin, asked=self._asked,
         )  # fmt: skip
         return Subject(result, self._title, running=True, calls=calls)
-
-
-def _at_terminal() -> bool:
-    return sys.stderr is not None and sys.stderr.isatty()
 
 
 class _Server:

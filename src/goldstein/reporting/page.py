@@ -95,13 +95,10 @@ def _environment() -> Any:
         loader=jinja2.PackageLoader("goldstein.reporting"), autoescape=True,
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.globals["checker"] = _ours(checker_source())
+    # The script that decides proof files, as it stands in the page made for that alone.
+    checker = _resource("check.html").split('<script id="checker">')[1].split("</script>")[0]
+    environment.globals["checker"] = _ours(checker)
     return environment
-
-
-def checker_source() -> str:
-    """Return the script that decides proof files, as it stands in the page made for that alone."""
-    return _resource("check.html").split('<script id="checker">')[1].split("</script>")[0]
 
 
 def _ours(text: str) -> Any:

@@ -22,8 +22,7 @@ _PARTS, _MOST = (RESULT, CERTIFICATE, HISTORY, PROOF, REPORT), 2**28
 
 def proof_number(text: str) -> Fraction:
     """Return a number of a proof file."""
-    number: Fraction = goldstein_check.number(text)  # type: ignore[no-untyped-call]
-    return number
+    return goldstein_check.number(text)  # type: ignore[no-untyped-call]
 
 
 def decide(path: Path) -> tuple[str, str]:

@@ -435,9 +435,6 @@ class O2NC(CentredOptimizer):
         return 1.0 / math.sqrt(total) if total > 0.0 else 0.0
 
 
-#: Share of the average's weight that a window holds.
-WINDOW_SHARE = 0.95
-
 #: The scale of the gradients is updated every so many steps, with this weight on the past.
 SCALE_EVERY = 4
 SCALE_MEMORY = 0.9
@@ -536,8 +533,7 @@ class PSINGD(CentredOptimizer):
     @property
     def window(self) -> int:
         """How many recent gradients hold 95 % of the average's weight."""
-        beta = self.settings["averaging"]
-        return max(1, math.ceil(math.log(1 - WINDOW_SHARE) / math.log(beta))) if beta else 1
+        return stochastic_schedules.window_of(self.settings["averaging"])
 
     @property
     def radius(self) -> float:

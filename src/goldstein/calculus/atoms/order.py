@@ -102,8 +102,7 @@ def maximum(a: Any, b: Any) -> Expression:
     """
     left, right = _expression_first(a, b, "maximum")
     # max(a, b) = b + max(a - b, 0), which is exact in proofs.
-    above: Expression = relu(left - right) + right
-    return above
+    return relu(left - right) + right
 
 
 def minimum(a: Any, b: Any) -> Expression:

@@ -31,7 +31,7 @@ from goldstein.calculus.evaluation import Row, affine_row
 from goldstein.calculus.operators import row_norms
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.enclosed.part import Part
-from goldstein.checker.enclosed.point import is_small, work
+from goldstein.checker.enclosed.point import work
 from goldstein.checker.exact import Exact
 from goldstein.checker.nodes import Affine, Max, Node, Order, Piecewise, Rowwise
 from goldstein.checker.rationals import nearest_float
@@ -85,7 +85,7 @@ def stationary(
         found = _newton(slope, z, g, guess, radius)
         # Where the radius is in the way, a better derivative is no help.
         if found is None or not (found.cut or found.size < 0.7 * size):
-            guess = curvature(partial(_shifted, slope, z), z.size, radius)
+            guess = curvature(slope, z, radius)
             found = _newton(slope, z, g, guess, radius)
         if found is None or not found.size < 0.9 * size:
             break
@@ -140,15 +140,11 @@ def stationary_in_many(slope: Slope, z: Vector, goal: float) -> Vector:
     return moved if shorter else z
 
 
-def curvature(slope: Slope, size: int, radius: float) -> Matrix:
-    """Return the derivative of a slope at 0 by central differences."""
+def curvature(slope: Slope, z: Vector, radius: float) -> Matrix:
+    """Return the derivative of a slope at a point by central differences."""
     step = 1e-4 * radius
-    columns = [(slope(step * e) - slope(-step * e)) / (2 * step) for e in np.eye(size)]
-    return np.array(columns).reshape(size, size).T
-
-
-def _shifted(slope: Slope, origin: Vector, z: Vector) -> Vector:
-    return slope(origin + z)
+    columns = [(slope(z + step * e) - slope(z - step * e)) / (2 * step) for e in np.eye(z.size)]
+    return np.array(columns).reshape(z.size, z.size).T
 
 
 @dataclass(frozen=True)
@@ -284,7 +280,12 @@ class Flat:
         self.dim = dim
         rows = dense([dict(e.row) for e in equations], dim)
         levels = np.array([nearest_float(e.level) for e in equations])
-        kept, self._normals = _independent(rows, levels, base, budget or Budget())
+        # Independent rows, those nearest to the base point first.
+        lengths = np.linalg.norm(rows, axis=1)
+        usable = np.flatnonzero((lengths > 0) & np.isfinite(lengths) & np.isfinite(levels))
+        gaps = np.abs(rows[usable] @ base - levels[usable]) / lengths[usable]
+        order = usable[np.argsort(gaps, kind="stable")].tolist()
+        kept, self._normals = orthonormal(rows, order, budget or Budget())
         self.equations = [equations[i] for i in kept]
         self.rows = rows[kept]
         self.levels = levels[kept]
@@ -326,16 +327,6 @@ class Flat:
         levels = [e.level for e in self.equations]
         pause = budget.half().require
         return point_on(self.rows, levels, point, reach, exact_rows=matrix, pause=pause)
-
-
-def _independent(
-    rows: Matrix, levels: Vector, base: Vector, budget: Budget
-) -> tuple[list[int], Matrix]:
-    """Choose independent rows, those nearest to the base point first (Gram-Schmidt)."""
-    lengths = np.linalg.norm(rows, axis=1)
-    usable = np.flatnonzero((lengths > 0) & np.isfinite(lengths) & np.isfinite(levels))
-    gaps = np.abs(rows[usable] @ base - levels[usable]) / lengths[usable]
-    return orthonormal(rows, usable[np.argsort(gaps, kind="stable")].tolist(), budget)
 
 
 def orthonormal(rows: Matrix, order: Iterable[int], budget: Budget) -> tuple[list[int], Matrix]:
@@ -402,11 +393,6 @@ class CurvedKinks:
 
     def __init__(self, form: Kinks, budget: Budget | None = None) -> None:
         self.form, self.budget = form, budget or Budget()
-
-    @property
-    def are_there(self) -> bool:
-        """True when some kink is curved, and exact arithmetic is affordable."""
-        return is_small(self.form.program) and not all(map(self.form.affine, self.form.places))
 
     # --- which surfaces -------------------------------------------------------------------------
 

@@ -95,8 +95,8 @@ class PivotSearch:
 
     def curved_points(self) -> Iterator[tuple[list[flats.Surface], Vector]]:
         """Yield points within delta of x where curved kinks meet, in float64."""
-        if not self.curved.are_there:
-            return
+        if not is_small(self.form.program) or all(map(self.form.affine, self.form.places)):
+            return  # exact arithmetic is too dear, or no kink is curved
         for surfaces, base in self._curved_starts():
             self.budget.spend()
             kept = self.curved.independent(surfaces, base)
@@ -268,7 +268,7 @@ class PivotSearch:
             return None
         if self._hessian is None:
             slope = partial(self.slope_along, flats.Flat([], flat.dim, point), point, pieces)
-            self._hessian = flats.curvature(slope, flat.dim, self.delta)
+            self._hessian = flats.curvature(slope, np.zeros(flat.dim), self.delta)
         return flat.tangent.T @ self._hessian @ flat.tangent
 
 

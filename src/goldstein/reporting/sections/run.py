@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from goldstein.api import stationarity_curve
+from goldstein.calculus.operators import row_norms
 from goldstein.errors import GoldsteinError
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.models.networks import ReLUNetwork
@@ -206,7 +207,7 @@ def network(subject: Subject) -> list[Any] | None:
     active = inner > 0
     share = active.mean(axis=0)
     reach = float(subject.certificate.delta) if subject.certificate is not None else 0.0
-    near = np.abs(inner) <= reach * _lengths(fun.setting.X)[:, None]
+    near = np.abs(inner) <= reach * row_norms(fun.setting.X)[:, None]
     patterns = len(np.unique(np.packbits(active, axis=1), axis=0))
     facts = [
         ("neurons", str(active.shape[1])),
@@ -227,8 +228,3 @@ def network(subject: Subject) -> list[Any] | None:
     ]  # fmt: skip
     head = ("neuron", "on for", "rows within delta of its kink", "kind")
     return [Figures(drawn), Facts(facts), Table.of("Neurons", head, rows, folded=True)]
-
-
-def _lengths(X: Any) -> Any:
-    squares = X.multiply(X).sum(axis=1) if hasattr(X, "multiply") else (X * X).sum(axis=1)
-    return np.sqrt(np.asarray(squares).ravel())
