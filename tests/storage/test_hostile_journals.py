@@ -92,9 +92,7 @@ def forged(records: list[Record], rng: random.Random) -> list[Record]:
     return records
 
 
-@pytest.mark.filterwarnings(
-    "ignore::goldstein.CheckpointWarning", "ignore:overflow", "ignore:invalid value"
-)
+@pytest.mark.filterwarnings("ignore::goldstein.CheckpointWarning", "ignore:overflow")
 @pytest.mark.parametrize("name", TASKS)
 def test_forged_answers_are_refused_or_the_end_is_true(name: str, tmp_path: Path) -> None:
     jac, options = TASKS[name]
