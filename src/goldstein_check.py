@@ -429,6 +429,7 @@ def poly_range(p, u):
         if len(p) > 3: return Span(-INF, INF)
         return Span(vertex(p, u), INF) if p[2] > 0 else Span(-INF, vertex(p, u))
     n, wide = len(p) - 1, hi - lo
+    spend(40 * n * n, *(part.bit_length() + 200 for part in wide.as_integer_ratio()))
     at = [sum((p[j] * math.comb(j, i) * lo ** (j - i) for j in range(i, n + 1)), ZERO) * wide**i
           for i in range(n + 1)]
     values = [sum(Fraction(math.comb(i, j), math.comb(n, j)) * at[j] for j in range(i + 1))
@@ -444,6 +445,7 @@ def value_in(p, t):
     return Fraction(total * t.denominator, v.den * power)
 def in_pieces(node, rows, u):
     """Return what belongs to every piece that an interval meets, with the part of it there."""
+    spend(100 * len(rows))
     ends = itertools.pairwise([-INF, *node.ends, INF])
     parts = [(p, u & Span(*end)) for p, end in zip(rows, ends)]
     return [(p, part) for p, part in parts if part[0] <= part[1]]
@@ -485,11 +487,11 @@ def smooth_row(op, row):
 class Entry:
     """One entry on a region: its value; how it depends on entries (argument, place, slope); by how
     much it bends in them (interval, place) or (interval, place, place); and which `signs` of its
-    adjoint kinks inside ask for. The slope of a hull is one of the slopes. `held` is a substitute:
-    the function below f has the slopes `back`."""
-    def __init__(self, value, links, bends=(), signs=(), hull=False):
-        self.value, self.links, self.bends, self.signs, self.hull = value, links, bends, signs, hull
-        self.back, self.held = links, None
+    adjoint kinks inside ask for. Its gradient is in the hull of those of `ways` to depend on
+    entries. With a substitute that is `held`, `back` and bends are those of the function below f."""
+    held = None
+    def __init__(self, value, back, bends=(), signs=(), ways=()):
+        self.value, self.back, self.bends, self.signs, self.ways = value, back, bends, signs, ways or [back]
 class Pass:
     """Intervals of the values and gradients of every entry on |z - y| <= r, inside a box if there is
     one; r may be infinite. `held` are substitutes below some entries. Values are those with or
@@ -523,16 +525,11 @@ class Pass:
         return min(far, functools.reduce(plus, (times(u.size(), self.sides[k]) for k, u in g.items()), ZERO))
     def gradient(self, node, entry):
         """Enclose the gradients of an entry, those of its substitute included."""
-        found = self.through(node, entry.links, entry.hull)
-        return hull_of([found, self.through(node, entry.back)]) if entry.held else found
-    def through(self, node, links, hull=False):
-        rows = [(s, self.slopes[node.of[a]][i]) for a, i, s in links]
-        if hull: return hull_of([row for _, row in rows])
-        found = combine(rows)
+        rows = [combine((s, self.slopes[node.of[a]][i]) for a, i, s in way) for way in entry.ways]
         if self.along and node.op == "norm2":
-            far = row_length([row.get(0, NIL) for _, row in rows])[1]
-            found = {0: found.get(0, NIL) & Span(-far, far)}
-        return found
+            far = row_length([self.slopes[node.of[0]][i].get(0, NIL) for _, i, _ in entry.back])[1]
+            return {0: rows[0].get(0, NIL) & Span(-far, far)}
+        return hull_of(rows) if rows[1:] else rows[0]
     def affine(self, node, i, *args):
         links = [(a, p, point(Fraction(q, node.den))) for a, p, q in node.links(i)]
         shift = Fraction(node.offset[0].lo[i], node.offset[0].den) if node.offset else ZERO
@@ -553,7 +550,7 @@ class Pass:
         some = self.largest(node.of[0], node.row(i))
         value = Span(*(max(values[j][a] for j in node.row(i)) for a in (0, 1)))
         share = Span(ZERO, ONE[0]) if some[1:] else ONE
-        return Entry(value, [(0, j, share) for j in some], (), [1] * (len(some) > 1), True)
+        return Entry(value, [(0, j, share) for j in some], (), [1] * len(some[1:]), [[(0, j, ONE)] for j in some])
     def largest(self, arg, places):
         """Return the entries of a row that may be the largest; one of them is kept for certain."""
         values, slopes, at = self.values[arg], self.slopes[arg], self.here.values[arg]
@@ -565,14 +562,15 @@ class Pass:
         return [i for i in places if i == best or above(i)]
     def smooth(self, node, i, values):
         value, slopes = smooth_row(node.op, [values[j] for j in node.row(i)])
-        bend, signs, wide = Span(ZERO, Fraction(1, 2)), (), False
+        bend, signs, ways = Span(ZERO, Fraction(1, 2)), (), ()
         match node.op:
             case "log": bend = point(Fraction(-1)) * slopes[0] * slopes[0]
-            case "logsumexp": wide = any(high - low > Fraction(1, 2) for low, high in slopes)
+            case "logsumexp" if any(high - low > Fraction(1, 2) for low, high in slopes):
+                ways = [[(0, j, ONE)] for j in node.row(i)]
             case "norm2" if value[0] > 0: bend = Span(ZERO, inverse(value)[1])
             case "norm2": bend, signs = NIL, [1]
         links = [(0, j, slope) for j, slope in zip(node.row(i), slopes)]
-        return Entry(value, links, [(bend, j) for j in node.row(i)], signs, wide)
+        return Entry(value, links, [(bend, j) for j in node.row(i)], signs, ways)
     norm2 = log = logsumexp = smooth
     def backward(self, last, start, slopes_only=False):
         """Return a lower bound of the curvature of `start` times a node, and its gradients, going
@@ -581,7 +579,7 @@ class Pass:
         for k in range(last, 0, -1):
             node = self.nodes[k]
             for i, (alpha, entry) in enumerate(zip(found.pop(k, ()), self.entries[k])):
-                spend(40 * (1 + len(entry.links)) * (1 + total.d), 400, 400)
+                spend(40 * (1 + len(entry.back)) * (1 + total.d), 400, 400)
                 if not slopes_only: self.bend(k, node, i, alpha, entry, total)
                 for a, p, slope in entry.back:
                     into = found.setdefault(node.of[a], [NIL] * len(self.values[node.of[a]]))
@@ -605,18 +603,13 @@ class Curvature:
         if h is None:
             exactly = finite(alpha[0]) and all(u.bounded() and u[0] == u[1] for u in g.values())
             alpha, h = point(alpha[0] / 2 if alpha[0] <= 0 or exactly else ZERO), g
-        if alpha == NIL or not g or not h: return
-        refuse(not all(u.bounded() for u in (alpha, *g.values(), *h.values())),
-               "the curvature is not bounded from below")
-        c, wide = alpha.mid(), alpha.radius()
-        spend(4 * (1 + len(g)) * (1 + len(h)), 400, 400)
-        for one, two in ((g, h), (h, g)):
-            most = sum(abs(u.mid()) + u.radius() for u in two.values())
-            blur = sum(u.radius() for u in two.values())
-            for i, u in one.items():
-                a, e = u.mid(), u.radius()
-                for j, v in two.items(): self.rows[i][j] += c * a * v.mid()
-                self.rows[i][i] -= abs(c) * (abs(a) * blur + e * most) + wide * (abs(a) + e) * most
+        spend(10 * len(g) * len(h), 400, 400)
+        for (i, u), (j, v) in itertools.product(g.items(), h.items()) if alpha != NIL else ():
+            part = alpha * u * v
+            refuse(not part.bounded(), "the curvature is not bounded from below")
+            for a, b in ((i, j), (j, i)):
+                self.rows[a][b] += part.mid()
+                self.rows[a][a] -= part.radius()
     def at_least(self, growth):
         """Prove M >= growth I, by elimination."""
         rows = [row[:] for row in self.rows]
@@ -649,8 +642,8 @@ class Held:
             if node.op == "piecewise": value += self.base or over_pieces(node, node.tables[0], point(t))
             entry.back.append((0, i, point(s) + point(p) * step))
             entry.bends.append((point(p), i))
-        if run.only: entry.value, entry.links, entry.hull = value, entry.back, False
-        else: entry.value |= value
+        if run.only: entry.value, entry.ways = value, [entry.back]
+        else: entry.value, entry.ways = entry.value | value, [*entry.ways, entry.back]
     def check(self, run, node, i, a):
         """Refuse unless it is on the right side of the entry on the whole region."""
         side, slack = 1 if a[0] >= 0 else -1, sum((sigma for *_, sigma, _ in self.sharp), ZERO)
@@ -738,22 +731,23 @@ def sharpness(bare, node, row, part, sharp, total):
     refuse(not finite(bare.r), "sharpness needs a ball of finite radius")
     refuse(not finite(part.least), "an adjoint is not bounded")
     slopes, values, affine = bare.here.slopes[arg], bare.here.values[arg], bare.nodes[arg].affine
-    refuse(node.op == "norm2" and not affine, "a norm of a curved argument is not sharp here")
-    kappa, factors = part.least * sigma, {other: point(-ONE[0]), one: ONE} if node.op == "max" else {one: ONE}
-    rows = [combine((c, slopes[i]) for i, c in factors.items())]
-    gap = sum((c * values[i] for i, c in factors.items()), point(-part.parts[one][0]))
+    ways, kappa = [{one: ONE} | ({other: point(-ONE[0])} if node.op == "max" else {})], part.least * sigma
     if node.op == "norm2":
-        rows, gap = [slopes[i] for i in node.row(row)], row_length([values[i] for i in node.row(row)])
+        refuse(not affine, "a norm of a curved argument is not sharp here")
+        ways = [{i: ONE} for i in node.row(row)]
+    rows = [combine((c, slopes[i]) for i, c in way.items()) for way in ways]
+    gaps = [sum((c * values[i] for i, c in way.items()), point(-part.parts.get(one, [ZERO])[0])) for way in ways]
+    gap = row_length(gaps)[1] if node.op == "norm2" else gaps[0].size()
     mids = [{j: point(u.mid()) for j, u in g.items()} for g in rows]
     size = row_length([u for g in mids for u in g.values()])[1]
     if not size: return ZERO, ZERO
     for sign in () if affine else (ONE, point(-ONE[0])):
-        start = [sign * factors.get(i, NIL) for i in range(bare.nodes[arg].size)]
+        start = [sign * ways[0].get(i, NIL) for i in range(bare.nodes[arg].size)]
         refuse(not bare.backward(arg, start)[0].at_least(-bend), "an argument bends more than is stated")
     for g in mids: total.add(point(2 * kappa / (bare.r * size)), g)
     for j in range(total.d): total.rows[j][j] -= 0 if affine else kappa * bend
     blur = sum(row_length([point(u.radius()) for u in g.values()])[1] for g in rows)
-    return kappa * gap.size(), kappa * blur
+    return kappa * gap, kappa * blur
 def check_cases(claim, nodes):
     """Prove f >= goal = f(x) - global_gap everywhere, by a tree of cases.
     f = r + sum b phi(u), the phi being all piecewise functions with kinks, of degree 2 at most, the u
@@ -811,11 +805,9 @@ def check_minimum(claim, nodes):
     total, found, loss = minorant(nodes, y, r, claim["held"], box)
     refuse(not total.at_least(growth), f"the curvature is not proved to be at least {show(growth)}")
     refuse(not found <= eps, f"the gradient of the minorant is not proved to be at most {show(eps)}")
-    if growth > 0 and times(growth, r) > eps: gap = loss + eps * eps / (2 * growth)
-    else:
-        refuse(not finite(r) and (growth < 0 or eps > 0), "there is no finite gap: no growth, and eps is not 0")
-        gap = loss + (eps * r - growth * r * r / 2 if finite(r) else 0)
-    gap += value_of(nodes, x)[1] - value_of(nodes, claim["pivot"])[0]
+    t = min(r, eps / growth) if growth > 0 else r if growth or eps else ZERO  # there it is lowest
+    refuse(not finite(t), "there is no finite gap: no growth, and eps is not 0")
+    gap = loss + eps * t - growth * t * t / 2 + value_of(nodes, x)[1] - value_of(nodes, claim["pivot"])[0]
     refuse(max(gap, 0) > most, f"the gap is not proved to be at most {show(most)}")
     if local:
         far = (eps + root(eps * eps + 2 * growth * loss, True)) / growth if growth > 0 else INF
