@@ -34,10 +34,19 @@ class Unreadable(Exception): """The file is not a proof file, or is too much wor
 class Refused(Exception): """The evidence does not prove the claim."""
 spent, kept = 0.0, 0
 INF, ZERO = math.inf, Fraction(0)
-def hold(bits):  # bounds the memory; vectors give back what they held
+def hold(bits):  # bounds the memory
     global kept
     kept += bits
     need(kept <= MEMORY, "checking it takes too much memory")
+class Room:
+    """What holds memory, and gives it back in the end."""
+    room = 0
+    def hold(self, bits):
+        self.room += bits
+        hold(bits)
+    def __del__(self):
+        global kept
+        kept -= self.room
 def spend(count, bits=64, other=64):  # bounds the time: products of numbers of so many bits
     global spent
     spent += count * (100 + (bits >> 5) * (other >> 5))
@@ -48,10 +57,10 @@ def refuse(condition, why):
     if condition: raise Refused(why)
 
 # --- vectors of rationals, or of intervals -------------------------------------------------------
-class Vec:
+class Vec(Room):
     """Numbers in [lo/den, hi/den]; `lo is hi` where all are exact. Others are rounded where long."""
     def __init__(self, lo, hi, den):
-        self.room, long = 0, den.bit_length()
+        long = den.bit_length()
         if lo is not hi and long > LONG:
             top = max(longest(lo), longest(hi))
             k = PRECISION + max(0, long - top)
@@ -60,11 +69,7 @@ class Vec:
         self.lo, self.hi, self.den, self.exact = lo, hi, den, lo is hi
         self.bits = 1 + (longest(lo) if self.exact else max(longest(lo), longest(hi)))
         spend(2 * len(lo) + 50, self.bits)
-        self.room = (2 - self.exact) * len(lo) * (500 + self.bits) + den.bit_length() + 4000
-        hold(self.room)
-    def __del__(self):
-        global kept
-        kept -= self.room
+        self.hold((2 - self.exact) * len(lo) * (500 + self.bits) + den.bit_length() + 4000)
     def each(self, function, den=1):
         """Return `function` of both ends, a list, over `den` times the denominator."""
         lo = function(self.lo, self.hi)
@@ -245,14 +250,9 @@ class Side:
         if not lead: self.loose[k].add(i)  # a smooth breakpoint may be kept
         return below + bool(lead and lead.lo[0] > 0)
     def max(self, k, node, arg, u, row):
-        tied = largest(u, node.row(row))
-        if len(tied) == 1: return tied[0]
-        require_exact(u, tied, SIDE)
-        at_y = len(tied)
-        for c in self.steps(arg, tied):
-            tied = largest(c, tied)
-            if len(tied) > 1: require_exact(c, tied)
-        if len(tied) < at_y: self.felt.add(k)
+        tied = at_y = largest(u, node.row(row), SIDE)
+        for c in self.steps(arg, tied) if tied[1:] else (): tied = largest(c, tied)
+        if tied != at_y: self.felt.add(k)
         best, *same = tied
         if same and not (self.nodes[arg].affine and all(self.vanishes(arg, {best: 1, i: -1}) for i in same)):
             self.require_constant(arg, tied)
@@ -274,11 +274,13 @@ class Side:
                 for a, part in zip(node.of, node.backward(found.pop(k), args, self.pieces.get(k))):
                     found[a] = found[a] + part if a in found else part
         return found[0]
-def largest(v, places):
-    """Return the places whose entry may be the largest of them."""
+def largest(v, places, *what):
+    """Return the places of the largest entries."""
     spend(10 + 4 * len(places), v.bits)
     floor = max(v.lo[i] for i in places)
-    return [i for i in places if v.hi[i] >= floor]
+    tied = [i for i in places if v.hi[i] >= floor]
+    if tied[1:]: require_exact(v, tied, *what)
+    return tied
 def require_exact(v, places, what="to which side of a kink a direction leads"):
     refuse(any(v.lo[i] != v.hi[i] for i in places), f"{what} is not decided")
 
@@ -296,7 +298,7 @@ def slopes_along(nodes, y, v):
     They are convex combinations of limits of gradients at points that tend to y and are on no kink.
     There the chain rule holds: a kink has one of the slopes it has next to y, a maximum the slope
     of one of its largest entries, the norm of a vector that tends to 0 some unit vector."""
-    run = Pass(nodes, fractions(y), ZERO, {}, along=fractions(v), known=values_at(nodes, y))
+    run = Pass(nodes, fractions(y), ZERO, {}, along=fractions(v), known=list(map(spans, values_at(nodes, y))))
     return run.slopes[-1][0].get(0, NIL)
 
 # --- bounds, constraints and terms ----------------------------------------------------------------
@@ -385,7 +387,7 @@ def root(q, up):
 def trim(a, up):
     """Round a number where it is long."""
     bits = a.denominator.bit_length() if finite(a) else 0
-    spend(1, bits, bits)
+    spend(40, bits, bits)
     return a if bits <= LONG else grid(a, up, PRECISION + max(0, bits - a.numerator.bit_length()))
 class Span(tuple):
     """An interval. Sums and products are rounded outwards; u | v is the hull, u & v the meet."""
@@ -492,7 +494,7 @@ class Entry:
     held = None
     def __init__(self, value, back, bends=(), signs=(), ways=()):
         self.value, self.back, self.bends, self.signs, self.ways = value, back, bends, signs, ways or [back]
-class Pass:
+class Pass(Room):
     """Intervals of the values and gradients of every entry on |z - y| <= r, inside a box if there is
     one; r may be infinite. `held` are substitutes below some entries. Values are those with or
     without them; where `only` is set they take the place of the entries. With `along`, derivatives
@@ -506,18 +508,18 @@ class Pass:
         self.values, self.entries = [start], [[]]
         self.slopes = [[{0: point(q)} for q in along] if along else [{k: ONE} for k in range(len(y))]]
         for k, node in enumerate(nodes[1:], 1):
-            spend(40 * node.work * (2 if along else 1 + len(y)), 400, 400)
             rule, args = getattr(self, node.op), [self.values[a] for a in node.of]
-            entries = [rule(node, i, *args) for i in range(node.size)]
-            for i, part in held.get(k, {}).items(): part.hold(self, node, entries[i])
-            slopes = [self.gradient(node, e) for e in entries]
-            values = spans(known[k]) if along else [e.value for e in entries]
-            if r:
-                moves = zip(values, self.here.values[k], map(self.reach, slopes))
-                values = [u & (at + Span(-far, far)) for u, at, far in moves]
-            self.entries.append(entries)
-            self.values.append(values)
-            self.slopes.append(slopes)
+            for rows in (self.entries, self.values, self.slopes): rows.append([])
+            for i in range(node.size):
+                entry = rule(node, i, *args)
+                if i in held.get(k, ()): held[k][i].replace(self, node, entry)
+                g, u = self.gradient(node, entry), known[k][i] if along else entry.value
+                if r:
+                    far = self.reach(g)
+                    u &= self.here.values[k][i] + Span(-far, far)
+                for rows, found in zip((self.entries, self.values, self.slopes), (entry, u, g)): rows[k].append(found)
+                spend(100 + len(g))
+                self.hold(14000 + 2500 * len(g))
     def reach(self, g):
         """Bound how far an entry with these gradients moves from its value at y."""
         far = times(self.r, length(g))
@@ -579,7 +581,6 @@ class Pass:
         for k in range(last, 0, -1):
             node = self.nodes[k]
             for i, (alpha, entry) in enumerate(zip(found.pop(k, ()), self.entries[k])):
-                spend(40 * (1 + len(entry.back)) * (1 + total.d), 400, 400)
                 if not slopes_only: self.bend(k, node, i, alpha, entry, total)
                 for a, p, slope in entry.back:
                     into = found.setdefault(node.of[a], [NIL] * len(self.values[node.of[a]]))
@@ -594,16 +595,17 @@ class Pass:
             rows = [self.slopes[a][p] for a, p in zip(node.of[-len(places):], places)]
             total.add(alpha * bend, *rows)
 
-class Curvature:
+class Curvature(Room):
     """A symmetric matrix, the sum of lower bounds of what entries add."""
-    def __init__(self, d): self.rows, self.d = [[ZERO] * d for _ in range(d)], d
+    def __init__(self, d):
+        self.hold(2000 * d * d)
+        self.rows, self.d = [[ZERO] * d for _ in range(d)], d
     def add(self, alpha, g, h=None):
         """Add a lower bound of alpha (gh' + hg'): that of midpoints, less errors on the diagonal.
         Without h: of alpha gg'; for alpha >= 0 also 0 is one."""
         if h is None:
             exactly = finite(alpha[0]) and all(u.bounded() and u[0] == u[1] for u in g.values())
             alpha, h = point(alpha[0] / 2 if alpha[0] <= 0 or exactly else ZERO), g
-        spend(10 * len(g) * len(h), 400, 400)
         for (i, u), (j, v) in itertools.product(g.items(), h.items()) if alpha != NIL else ():
             part = alpha * u * v
             refuse(not part.bounded(), "the curvature is not bounded from below")
@@ -633,7 +635,7 @@ class Held:
     charge = least = ZERO  # of nodes that f does not depend on
     base = None  # of a piecewise node phi(t), unless it is given
     def __init__(self): self.parts, self.sharp = {}, []
-    def hold(self, run, node, entry):
+    def replace(self, run, node, entry):
         """Let the entry be this, or (unless it is held alone) itself or this."""
         value, entry.back, entry.bends, entry.signs, entry.held = NIL, [], [], (), self
         for i, (t, s, p) in self.parts.items():
