@@ -32,21 +32,16 @@ LONG, Q = 2 * PRECISION, PRECISION + 64  # longer denominators are rounded, wher
 KINKED, SIDE = ("piecewise", "max", "norm2"), "on which side of a kink the point lies"
 class Unreadable(Exception): """The file is not a proof file, or is too much work."""
 class Refused(Exception): """The evidence does not prove the claim."""
-spent, kept = 0.0, 0
+spent = 0.0
 INF, ZERO = math.inf, Fraction(0)
-def hold(bits):  # bounds the memory
-    global kept
-    kept += bits
-    need(kept <= MEMORY, "checking it takes too much memory")
 class Room:
-    """What holds memory, and gives it back in the end."""
-    room = 0
+    """What holds memory, which is bounded, and gives it back in the end."""
+    kept = room = 0  # bits, of all and of this
     def hold(self, bits):
         self.room += bits
-        hold(bits)
-    def __del__(self):
-        global kept
-        kept -= self.room
+        Room.kept += bits
+        need(Room.kept <= MEMORY, "checking it takes too much memory")
+    def __del__(self): Room.kept -= self.room
 def spend(count, bits=64, other=64):  # bounds the time: products of numbers of so many bits
     global spent
     spent += count * (100 + (bits >> 5) * (other >> 5))
@@ -121,7 +116,7 @@ def horner(tables, piece, u):
     return out
 
 # --- the function --------------------------------------------------------------------------------
-class Node:
+class Node(Room):
     """One step, `op` of earlier nodes `of`. The argument may be a table of so many `columns`. An
     affine node has rows of pairs (place, integer) over `den`. `work` is what one pass costs."""
     offset = rows = at = None
@@ -304,11 +299,9 @@ def slopes_along(nodes, y, v):
 # --- bounds, constraints and terms ----------------------------------------------------------------
 def check_near(claim, points):
     """Prove that points are within delta of x."""
-    x, delta = fractions(claim["x"]), claim["delta"]
-    for y in {id(y): y for y in points}.values():
-        gap = exact(list(map(operator.sub, fractions(y), x)))
-        what = "the pivot" if "pivot" in claim else "a point"
-        refuse(longer(gap, delta), f"{what} is farther than delta = {show(delta)} from x")
+    for y in dict.fromkeys(points):
+        gap = exact(list(map(operator.sub, fractions(y), fractions(claim["x"]))))
+        refuse(longer(gap, claim["delta"]), f"a point is farther than delta = {show(claim['delta'])} from x")
 def check_place(claim, y, slack=ZERO, bounds_only=False):
     """Prove that y is inside bounds and constraints, up to a slack; return enclosures and limits."""
     found = [(point(q), *ends) for q, *ends in zip(fractions(y), claim["lower"], claim["upper"])]
@@ -440,11 +433,8 @@ def poly_range(p, u):
 def vertex(p, u): return value_in(p, min(max(-p[1] / (2 * p[2]), u[0]), u[1]))  # of a parabola on u
 def derived(p): return [j * c for j, c in enumerate(p)][1:] or [ZERO]
 def value_in(p, t):
-    """Return a polynomial at t, by integers over one denominator."""
-    v, total, power = exact(p), 0, 1
-    spend(4 * len(p), v.bits + len(p) * bits_of(t), bits_of(t))
-    for a in reversed(v.lo): total, power = total * t.numerator + a * power, power * t.denominator
-    return Fraction(total * t.denominator, v.den * power)
+    spend(40 * len(p), max(map(bits_of, p)) + len(p) * bits_of(t), bits_of(t) + 64)
+    return functools.reduce(lambda total, c: total * t + c, reversed(p))
 def in_pieces(node, rows, u):
     """Return what belongs to every piece that an interval meets, with the part of it there."""
     spend(100 * len(rows))
@@ -881,60 +871,54 @@ def show(q, digits=9):
 NAMES = {(((0,)), ((0, -1), (0, 1))): "abs", ((0,), ((0, 0), (0, 1))): "relu",
          ((), ((0, 0, 1),)): "square", ((0, 1), ((0, 0), (0, 1), (1, 0))): "ramp"}
 def short(q): return show(q, 6)
-def elided(values, most=3):
-    values = list(map(short, values))
-    return ", ".join(values if len(values) <= most else [*values[:most - 1], "...", values[-1]])
+def elided(texts, most=3): return ", ".join(texts if len(texts) <= most else [*texts[:most - 1], "...", texts[-1]])
+def total(parts): return " + ".join(parts).replace("+ -", "- ") or "0"
 def terms(coefficients, names):
     """Return 2 a - b + 3 for numbers and names, the last of which may be empty."""
-    sizes = [(q, "" if abs(q) == 1 and name else short(abs(q)), name) for q, name in zip(coefficients, names)]
-    parts = ["-" * (q < 0) + f"{size} {name}".strip() for q, size, name in sizes if q]
-    return " + ".join(parts).replace("+ -", "- ") or "0"
+    return total([("-" if q < 0 else "") + f"{'' if abs(q) == 1 and name else short(abs(q))} {name}".strip()
+                  for q, name in zip(coefficients, names) if q])
 def describe(nodes, name="f(x)"):
     """Return lines of a formula; rows of matrices are elided."""
     texts, notes, uses = [], [], collections.Counter(a for node in nodes for a in node.of)
     for k, node in enumerate(nodes):
-        args, c, op = [texts[a] for a in node.of], node.columns, node.op
-        match op:
+        args, wide = [texts[a] for a in node.of], f" of {node.columns}-rows" if node.size > 1 < node.columns else ""
+        match node.op:
             case "variable": text = "x"
             case "affine": text = describe_affine(node, k, *args, notes)
-            case "add": text = " + ".join(args).replace("+ -", "- ")
+            case "add": text = total(args)
             case "multiply": text = f"({args[0]})^2" if len(set(node.of)) < 2 else "({}) ({})".format(*args)
-            case _:
-                if op == "piecewise": op = describe_pieces(node, k, notes)
-                text = f"{op}{f' of {c}-rows' if node.size > 1 < c else ''}({args[0]})"
+            case "piecewise": text = f"{describe_pieces(node, k, notes)}({args[0]})"
+            case _: text = f"{node.op}{wide}({args[0]})"
         if (uses[k] > 1 and len(text) > 3) or len(text) > 300:
             notes.append(f"u{k} = {text}")
             text = f"u{k}"
         texts.append(text)
     return "\n  ".join([f"{name} = {texts[-1]}", *notes])
 def describe_pieces(node, k, notes):
-    found = NAMES.get((tuple(node.ends), tuple(map(tuple, node.tables[0]))))
-    if found: return found
+    if found := NAMES.get((tuple(node.ends), tuple(map(tuple, node.tables[0])))): return found
     rows = [terms(row, ["", "t", *(f"t^{j}" for j in range(2, len(row)))]) for row in node.tables[0]]
     said = [f"{row} up to {short(t)}" for row, t in zip(rows, node.ends)] + rows[-1:]
     notes.append(f"p{k}(t) = " + ", then ".join(said[:5] + ["..."] * (len(said) > 5)))
     return f"p{k}"
-def describe_affine(node, k, u, notes):
-    bare, u = u, u if u.isalnum() or (u.endswith(")") and " " not in u) else f"({u})"
+def describe_affine(node, k, bare, notes):
+    u = bare if bare.isalnum() or (bare.endswith(")") and " " not in bare) else f"({bare})"
     offset, width, row = fractions(node.offset[0]) if node.offset else [], len(node.transposed), node.table[0]
-    values, places = [Fraction(a, node.den) for _, a in row], [f"{p}" for p, _ in row]
-    if len(node.table) == 1 == node.columns:
-        if width == len(row) and len(set(values)) == 1:
-            return terms([values[0], *offset], [u if width == 1 else f"sum({bare})", ""])
-        if len(row) <= 4: return terms([*values, *offset], [*(f"{u}[{p}]" for p in places), ""])
+    values, names = [Fraction(a, node.den) for _, a in row], [f"{u}[{p}]" for p, _ in row]
+    if width == len(row) and len(set(values)) == 1: names = [u if width == 1 else f"sum({bare})"]
+    if len(node.table) == 1 == node.columns and len(names) <= 4:
+        return terms([*values[:len(names)], *offset], [*names, ""])
     plus = f" + b{k}" if any(offset) else ""
-    if plus: notes.append(f"b{k} = ({elided(offset)})")
+    if plus: notes.append(f"b{k} = ({elided(list(map(short, offset)))})")
     if all(row == [(i, node.den)] for i, row in enumerate(node.table)): return f"{bare}{plus}"
-    at = f" at {', '.join([*places[:3], '...'][:len(row)])}" if len(row) not in (0, width) else ""
-    notes.append(f"A{k} is {len(node.table)} x {width}, its first row {elided(values) or '0'}{at}")
+    at = f" at {elided([str(p) for p, _ in row])}" if len(row) not in (0, width) else ""
+    notes.append(f"A{k} is {len(node.table)} x {width}, its first row {elided(list(map(short, values))) or '0'}{at}")
     return f"A{k} {u}{plus}"
 def describe_limits(claim):
     """Return lines about bounds, constraints and the term."""
     def within(low, name, up):
         return f"{short(low)} <= " * finite(low) + name + f" <= {short(up)}" * finite(up)
-    some = [within(low, f"x[{k}]", up) for k, (low, up) in enumerate(zip(claim["lower"], claim["upper"]))
-            if finite(low) or finite(up)]
-    if some: yield "where " + ", ".join(some[:4] + ["..."] * (len(some) > 4))
+    bounds = [within(low, f"x[{k}]", up) for k, (low, up) in enumerate(zip(claim["lower"], claim["upper"]))]
+    if some := [text for text in bounds if "=" in text]: yield f"where {elided(some, 5)}"
     for i, (f, low, up) in enumerate(map(dict.values, claim["constraints"])):
         yield within(low, name := f"c{i}(x)", up) + f", where \n{describe(f, name)}"
     if "term" in claim: yield f"and h is {claim['term']['name']}"
@@ -992,7 +976,7 @@ def read_function(data, d=None):
     return nodes
 def read_node(data, k, nodes):
     node, op = Node(), data["op"]
-    hold(6000)
+    node.hold(6000)
     vars(node).update(record({"of": []} | data, KINDS[op], k))
     count = {"variable": 0, "multiply": 2, "add": max(1, len(node.of))}.get(op, 1)
     right = len(node.of) == count and (op == "variable") == (k == 0)
@@ -1029,10 +1013,10 @@ def read_matrix(node):
     need(node.width == node.size and len(rows) == len(at), "a matrix does not fit its argument, or its places")
     node.size, count = natural(len(rows) * node.columns), node.width + len(at) + sum(map(len, at))
     node.work = node.columns * count
-    hold(1100 * count)
+    node.hold(1100 * count)
     need(all(len(set(indices(p, node.width))) == len(p) for p in at), "a place comes twice in a row")
     whole = exact([a for row, places in zip(rows, at) for a in numbers(row, len(places))])
-    hold(whole.room)
+    node.hold(whole.room)
     entries, node.den, node.bits = iter(whole.lo), whole.den, whole.bits
     node.table = [[(k, a) for k, a in zip(p, entries) if a] for p in at]
     node.transposed = [[] for _ in range(node.width)]
@@ -1095,7 +1079,8 @@ def read(path):
         raw = file.read(MAX_BYTES + 1)
     if raw[:2] == b"\x1f\x8b": raw = zlib.decompressobj(31).decompress(raw, MAX_BYTES + 1)
     need(len(raw) <= MAX_BYTES, f"more than {MAX_BYTES} bytes")
-    hold(24 * len(raw) + 1200 * sum(map(raw.count, (b",", b"[", b"{"))))  # of what is read
+    text = Room()
+    text.hold(24 * len(raw) + 1200 * sum(map(raw.count, (b",", b"[", b"{"))))  # of what is read
     data = json.loads(raw.decode("utf-8"), object_pairs_hook=distinct, parse_constant=reject,
                       parse_float=reject, parse_int=lambda t: int(t) if len(t) < 16 else reject(t))
     version, kind = data["version"], data["claim"].pop("kind")
@@ -1152,8 +1137,8 @@ def distinct(pairs):
     return dict(pairs)
 def reject(text): raise Unreadable(f"not a number of a proof file: {text[:40]}")
 def main(arguments=None):
-    global spent, kept
-    spent, kept, arguments = 0.0, 0, sys.argv[1:] if arguments is None else arguments
+    global spent
+    spent, Room.kept, arguments = 0.0, 0, sys.argv[1:] if arguments is None else arguments
     if len(arguments) != 1 or arguments[0] in ("-h", "--help"): return print(__doc__) or 2
     try:
         claim, nodes = read(arguments[0])
