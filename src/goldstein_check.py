@@ -204,11 +204,10 @@ class Side:
         for b in ancestors(self.nodes, k) if k not in known else []:
             if b not in known: known[b] = rule(b, [known[a] for a in self.nodes[b].of])
         return known[k]
-    def series(self, b, args): return self.nodes[b].forward(args, self.pieces.get(b))
     def steps(self, k, places):
         """Return the coefficients of t, t^2, ... of node k, unless these entries are constant."""
         if self.v is None or all(self.still(k)[i] for i in places): return []
-        return self.derived(self.paths, k, self.series)[1:]
+        return self.derived(self.paths, k, lambda b, args: self.nodes[b].forward(args, self.pieces.get(b)))[1:]
     def mask(self, b, masks):
         node, values = self.nodes[b], [self.values[a] for a in self.nodes[b].of]
         spend(2 * node.work)
@@ -223,9 +222,8 @@ class Side:
         return not any(found.lo) and not any(found.hi)
     def require_constant(self, k, places):
         if self.only_values: return
-        what = "a point is on" if self.v is None else "a direction stays on"
-        refuse(not all(self.still(k)[i] or self.vanishes(k, {i: 1}) for i in places),
-               f"{what} a kink, where the function need not be differentiable")
+        right = all(self.still(k)[i] or self.vanishes(k, {i: 1}) for i in places)
+        refuse(not right, "a point or direction stays on a kink, where the function need not be differentiable")
     def leave(self, k, arg, places, kinked=True):
         """Return the first coefficient along v that is not 0 at these places of the argument."""
         for c in self.steps(arg, places):
@@ -411,10 +409,8 @@ def combine(terms):
     """Return sum factor * row for interval vectors."""
     out = {}
     for factor, row in terms:
-        for k, u in row.items():
-            part = factor * u
-            if part != NIL: out[k] = out[k] + part if k in out else part
-    return out
+        for k, u in row.items(): out[k] = out[k] + factor * u if k in out else factor * u
+    return {k: u for k, u in out.items() if u != NIL}
 def poly_range(p, u):
     """Enclose a polynomial on an interval by Bernstein coefficients: exact up to degree 1."""
     while len(p) > 1 and not p[-1]: p = p[:-1]
@@ -491,7 +487,7 @@ class Pass(Room):
     along this vector of all subgradients at y, the values there being `known`."""
     def __init__(self, nodes, y, r, held, only=False, along=None, known=None, box=None):
         self.nodes, self.r, self.held, self.only, self.along, self.box = nodes, r, held, only, along, box
-        self.here = Pass(nodes, y, ZERO, held) if r else self
+        self.here = Pass(nodes, y, ZERO, held) if r else None
         start = [point(q) + Span(-r, r) for q in y]
         if box: start = list(map(operator.and_, start, box))
         self.sides = [(u + point(-q)).size() for u, q in zip(start, y)]
@@ -545,7 +541,7 @@ class Pass(Room):
         return Entry(value, [(0, j, share) for j in some], (), [1] * len(some[1:]), [[(0, j, ONE)] for j in some])
     def largest(self, arg, places):
         """Return the entries of a row that may be the largest; one of them is kept for certain."""
-        values, slopes, at = self.values[arg], self.slopes[arg], self.here.values[arg]
+        values, slopes, at = self.values[arg], self.slopes[arg], (self.here or self).values[arg]
         best = max(places, key=lambda i: at[i][0])
         def above(i):
             if self.along: return values[i][1] >= values[best][0]
@@ -621,27 +617,28 @@ class Curvature(Room):
 class Held:
     """A substitute below an entry, by how much it is sharper, and what it costs: the sum of
     s (u - t) + p/2 (u - t)^2 over `parts`, places with t, s, p. That of a piecewise node has one
-    part, and phi(t) is added; those of max and norm2 have weights s, and t = p = 0."""
+    part, and phi(t) is added. Those of max and norm2 have weights s, and t = p = 0. A line s u + base
+    of a case is below phi(u), u being in a range, or above it where f falls with it (`side` -1)."""
     charge = least = ZERO  # of nodes that f does not depend on
-    base = None  # of a piecewise node phi(t), unless it is given
-    def __init__(self): self.parts, self.sharp = {}, []
+    side = 1
+    def __init__(self, base=None): self.parts, self.sharp, self.base = {}, [], base
     def replace(self, run, node, entry):
         """Let the entry be this, or (unless it is held alone) itself or this."""
-        value, entry.back, entry.bends, entry.signs, entry.held = NIL, [], [], (), self
+        value, entry.back, entry.bends, entry.signs, entry.held = self.base or NIL, [], [], (), self
         for i, (t, s, p) in self.parts.items():
             step = run.values[node.of[0]][i] + point(-t)
             value += point(s) * step + point(p / 2) * step.square()
-            if node.op == "piecewise": value += self.base or over_pieces(node, node.tables[0], point(t))
+            if node.op == "piecewise" and not self.base: value += over_pieces(node, node.tables[0], point(t))
             entry.back.append((0, i, point(s) + point(p) * step))
             entry.bends.append((point(p), i))
         if run.only: entry.value, entry.ways = value, [entry.back]
         else: entry.value, entry.ways = entry.value | value, [*entry.ways, entry.back]
     def check(self, run, node, i, a):
         """Refuse unless it is on the right side of the entry on the whole region."""
-        side, slack = 1 if a[0] >= 0 else -1, sum((sigma for *_, sigma, _ in self.sharp), ZERO)
-        refuse(side < 0 and (a[1] > 0 or node.op != "piecewise"), "a support has an adjoint without a sign")
-        self.least, weights = min(side * q for q in a), {j: s for j, (_, s, _) in self.parts.items()}
-        if node.op == "piecewise": return self.check_piece(run, node, i, a.size(), side, slack)
+        self.side, slack = 1 if a[0] >= 0 else -1, sum((sigma for *_, sigma, _ in self.sharp), ZERO)
+        refuse(self.side < 0 and (a[1] > 0 or node.op != "piecewise"), "a support has an adjoint without a sign")
+        self.least, weights = min(self.side * q for q in a), {j: s for j, (_, s, _) in self.parts.items()}
+        if node.op == "piecewise": return self.base or self.check_piece(run, node, i, a.size(), slack)
         if node.op == "norm2":
             return refuse(slack > 1 or sum(q * q for q in weights.values()) > (1 - slack) ** 2,
                           "weights of a norm are longer than 1")
@@ -650,8 +647,8 @@ class Held:
             refuse(one == other or not {one, other} <= set(weights), "a pair is none")
             for place in (one, other): weights[place] -= sigma
         refuse(min(weights.values()) < 0, "weights of a maximum are negative, or leave no room for sharpness")
-    def check_piece(self, run, node, i, most, side, slack):
-        (arg,), (_, slopes, bends), (t, s, p) = node.of, node.tables, self.parts[i]
+    def check_piece(self, run, node, i, most, slack):
+        (arg,), (_, slopes, bends), (t, s, p), side = node.of, node.tables, self.parts[i], self.side
         u, at = run.values[arg][i] | point(t), run.here.values[arg][i]
         left, right = (side * value_in(slopes[sum(test(k, t) for k in node.ends)], t)
                        for test in (operator.lt, operator.le))
@@ -665,13 +662,8 @@ class Held:
                 far = plus(run.reach(run.slopes[arg][i]), -margin)
                 self.charge = plus(self.charge, times(times(most, abs(jump)), max(far, ZERO)))
         refuse(not finite(self.charge), "a concave kink inside has no finite charge")
-class Line(Held):
-    """A line s u + c, of a case: below the piecewise entry, its argument u being in a range, or above
-    it where f falls with it (`side` -1)."""
-    side = 1
-    def check_piece(self, run, node, i, most, side, slack): self.side = side
     def lay(self, node, i, s, u):
-        """Let c be the best of slope s: the least phi(u) - s u, or the largest."""
+        """Make it the best line of slope s: its base the least phi(u) - s u, or the largest."""
         def least(row, part):
             p = [self.side * q for q in [row[0], row[1] - s, *(row[2:3] or [ZERO])]]
             return vertex(p, part) if p[2] > 0 else poly_range(p, part)[0]
@@ -692,7 +684,7 @@ def penalised(nodes, claim):
         last = len(out) - 1
         for node in part[0][1:] if part else ():
             out.append(copy.copy(node))
-            out[-1].of = [a and a + last for a in node.of]
+            out[-1].of, out[-1].room = [a and a + last for a in node.of], 0
         if not part: add("affine", 0, columns=1, width=len(bounds), at=[[k]])
         rows = [(low, -ONE[0])] * finite(low) + [(ZERO,)] * (low < up) + [(-up, ONE[0])] * finite(up)
         limits = texts(sorted(filter(finite, {low, up})))
@@ -705,16 +697,14 @@ def penalised(nodes, claim):
 def minorant(nodes, y, r, held, box=None):
     """Return curvature, eps and loss: f(z) >= f(y) - loss - eps |h| + h'Mh/2, h = z - y, |h| <= r."""
     last, parts = len(nodes) - 1, [(nodes[k], row, part) for k, own in held.items() for row, part in own.items()]
-    run, at = Pass(nodes, y, r, held, box=box), Pass(nodes, y, ZERO, held, only=True)
-    total, _ = run.backward(last, [ONE])
+    at, total = Pass(nodes, y, ZERO, held, only=True), Pass(nodes, y, r, held, box=box).backward(last, [ONE])[0]
     loss = max(value_of(nodes, exact(list(y)))[1] - at.values[last][0][0], ZERO)
-    eps = length(at.backward(last, [ONE], slopes_only=True)[1])
-    bare = Pass(nodes, y, r, {}, box=box) if any(part.sharp for *_, part in parts) else None
-    for node, row, part in parts:
-        loss += part.charge
-        for sharp in part.sharp:
-            more, blur = sharpness(bare, node, row, part, sharp, total)
-            loss, eps = loss + more, plus(eps, blur)
+    costs = [(part.charge, ZERO) for *_, part in parts]
+    costs.append((loss, length(at.backward(last, [ONE], slopes_only=True)[1])))
+    sharps = [(node, row, part, sharp) for node, row, part in parts for sharp in part.sharp]
+    bare = Pass(nodes, y, r, {}, box=box) if sharps else None
+    costs += [sharpness(bare, *sharp, total) for sharp in sharps]
+    loss, eps = (functools.reduce(plus, column) for column in zip(*costs))
     return total, eps, loss
 def sharpness(bare, node, row, part, sharp, total):
     """Add the curvature of sigma |v|, v = 0 near y; return what v(y), and the blur of v', cost."""
@@ -750,8 +740,9 @@ def check_cases(claim, nodes):
     looked at again, or split: u <= t, or u >= t. In the beginning ranges are infinite."""
     held, growth, last = claim["lines"], claim["cases"]["growth"], len(nodes) - 1
     for k, node in enumerate(nodes):
-        if k in held: right = nodes[node.of[0]].affine and not any(any(p[3:]) for p in node.tables[0])
-        else: right = node.op in ("affine", "add") or not any(nodes[a].kinked for a in node.of)
+        args = [nodes[a] for a in node.of]
+        right = node.op in ("affine", "add") or not any(arg.kinked for arg in args)
+        if k in held: right = args[0].affine and not any(any(p[3:]) for p in node.tables[0])
         refuse(not right, f"cases have no rule for node {k}")
     run = Pass(nodes, [ZERO] * nodes[0].size, INF, held, only=True)
     refuse(growth <= 0 or not run.backward(last, [ONE])[0].at_least(growth),
@@ -776,21 +767,21 @@ def check_cases(claim, nodes):
         left += [rest and [u & side if side and j == case["entry"] else u for j, u in enumerate(rest)]
                  for side in sides]
     refuse(left, "a case is missing")
-def check_minimum(claim, nodes):
+def check_minimum(claim):
     """Decide ball and global claims: f >= f(x) - gap within radius of x, or everywhere; with
     penalties, among feasible points: they are 0 there, and not negative elsewhere."""
     delta, eps, most, growth, convex, r, radius, within, strict, unique = (claim[name] for name in (
         "delta", "eps", "gap", "growth", "convexity", "reach", "radius", "within", "strict", "unique"))
-    nodes, y, x, everywhere = claim["program"], fractions(claim["pivot"]), claim["x"], claim["scope"] == "global"
-    whole, by_cases, slack = claim.get("global_gap", ZERO), "cases" in claim, claim.get("violation", ZERO)
+    nodes, pivot, x, everywhere = claim["program"], claim["pivot"], claim["x"], claim["scope"] == "global"
+    y, whole, slack = fractions(pivot), claim.get("global_gap", INF), claim.get("violation", ZERO)
     refuse(min(delta, eps, most, whole, radius, slack, *claim.get("penalties", ())) < 0 or not r > 0,
            "a radius, gap, bound or weight is negative")
-    check_near(claim, [claim["pivot"]])
+    check_near(claim, [pivot])
     local, box, covered, flat = strict or finite(within), None, not finite(r), True
     if "penalties" in claim:
         check_place(claim, x, slack)
         check_place(claim, x, bounds_only=True)
-        check_place(claim, claim["pivot"], bounds_only=not local)
+        check_place(claim, pivot, bounds_only=not local)
         box = [Span(*ends) for ends in zip(claim["lower"], claim["upper"])]
         covered |= row_length([u + point(-q) for u, q in zip(box, y)])[1] <= r
         flat = all(part["function"][-1].affine for part in claim["constraints"])
@@ -799,7 +790,7 @@ def check_minimum(claim, nodes):
     refuse(not found <= eps, f"the gradient of the minorant is not proved to be at most {show(eps)}")
     t = min(r, eps / growth) if growth > 0 else r if growth or eps else ZERO  # there it is lowest
     refuse(not finite(t), "there is no finite gap: no growth, and eps is not 0")
-    gap = loss + eps * t - growth * t * t / 2 + value_of(nodes, x)[1] - value_of(nodes, claim["pivot"])[0]
+    gap = loss + eps * t - growth * t * t / 2 + value_of(nodes, x)[1] - value_of(nodes, pivot)[0]
     refuse(max(gap, 0) > most, f"the gap is not proved to be at most {show(most)}")
     if local:
         far = (eps + root(eps * eps + 2 * growth * loss, True)) / growth if growth > 0 else INF
@@ -810,17 +801,16 @@ def check_minimum(claim, nodes):
         bare = Pass(nodes, y, INF if everywhere else r, {}, box=box).backward(len(nodes) - 1, [ONE])[0]
         refuse(convex < 0 or not bare.at_least(convex), "f is not proved to be so convex")
     refuse(unique and not (strict and flat and 0 < convex < INF), "unique needs strict, and strict convexity")
-    closed = by_cases and whole <= most and not local
-    closed |= covered or (strict and finite(convex))
-    refuse(everywhere and (finite(radius) or not closed),
-           "global needs curvature everywhere, or a strict minimum of a convex function, or cases that show the gap")
-    refuse(not everywhere and (not finite(radius) or radius + delta > r),
-           "the ball around x is not inside the one around the pivot")
-    if by_cases: check_cases(claim, nodes)
+    if everywhere:
+        closed = covered or (strict and finite(convex)) or (whole <= most and not local)
+        refuse(finite(radius) or not closed, "global needs curvature everywhere, or a strict minimum of a"
+               " convex function, or cases that show the gap")
+    else: refuse(not finite(radius) or radius + delta > r, "the ball around x is not inside the one around the pivot")
+    if finite(whole): check_cases(claim, nodes)
     kind = "a unique" if unique else "a strict" if strict else "a"
     where = "global minimum" if everywhere else f"minimum on a ball of radius {show(radius)}"
     among = " among feasible points" if box else ""
-    more = f", and f is nowhere lower by more than {show(whole)}" if by_cases else ""
+    more = f", and f is nowhere lower by more than {show(whole)}" if finite(whole) else ""
     return (f"x is {kind} {where}{among} up to a gap of {show(most)}"
             f" for the function in this file, of {len(y)} variables{more}")
 
@@ -828,42 +818,39 @@ def check_minimum(claim, nodes):
 def check(claim, nodes):
     """Return a sentence that says what is proved, or raise `Refused`."""
     kind, x = claim["kind"], claim["x"]
-    if kind == "minimum": return check_minimum(claim, nodes)
+    if kind == "minimum": return check_minimum(claim)
     if kind == "refutation":
-        z, fall = claim["point"], claim["fall"]
-        check_place(claim, z)
-        gap = value_of(nodes, x)[0] - value_of(nodes, z)[1]
+        check_place(claim, claim["point"])
+        gap, fall = value_of(nodes, x)[0] - value_of(nodes, claim["point"])[1], claim["fall"]
         refuse(fall <= 0 or gap < fall, f"f is not proved to fall by {show(fall)}")
         return f"x is not a minimum: at a point of this file f is lower by {show(fall)}, or more"
-    eps, delta, at_pivot = claim["eps"], claim["delta"], "pivot" in claim
-    weights, shift = exact(claim["weights"]).lo, [ZERO] * len(x.lo)  # their denominator cancels
-    ways = claim.get("directions", [None] * len(weights))
-    places = [claim["pivot"]] * len(ways) if at_pivot else claim["points"]
-    parts = [(nodes, y, v, Fraction(a)) for y, v, a in zip(places, ways, weights) if a > 0]
+    eps, delta, pivot = claim["eps"], claim["delta"], claim.get("pivot")
+    shift = fractions(claim.get("normal") or claim.get("subgradient") or exact([ZERO] * len(x.lo)))
+    weights = exact(claim["weights"]).lo  # their denominator cancels
+    places = zip(claim["directions"], itertools.repeat(pivot)) if pivot else zip(itertools.repeat(None), claim["points"])
+    parts = [(nodes, y, v, Fraction(a)) for (v, y), a in zip(places, weights) if a > 0]
     refuse(min(eps, delta, *weights) < 0 or not parts, "eps, delta or a weight is negative, or all weights are 0")
     check_near(claim, [y for _, y, *_ in parts])
     total, bound = sum(weights), eps
     if kind == "near-kkt":
         check_place(claim, x, bounds_only=True)
         check_multipliers(claim)
-        parts += [(claim["constraints"][i]["function"], claim["pivot"], way, total * weight)
+        parts += [(claim["constraints"][i]["function"], pivot, way, total * weight)
                   for i, weight, way in map(dict.values, claim["rows"]) if weight]
-        shift = fractions(claim["normal"])
     if kind == "plus":
-        shift = fractions(claim["subgradient"])
         gap, away = term_gap(claim["term"], fractions(x), shift)
         refuse((gap and away >= delta) or away > delta, "x is too far from the domain of h")
         bound -= gap / (delta - away) if gap else 0
     whole, seen = exact([total * q for q in shift]), {}
     for f, y, v, weight in parts:
-        side = Side(f, y, v, seen.setdefault(id(f), [y]) if at_pivot else [y])
+        side = Side(f, y, v, seen.setdefault(id(f), [y]) if pivot else [y])
         whole += side.gradient(len(f) - 1, exact([weight]))
     refuse(bound < 0 or longer(whole, bound * total),
            f"the combination of the gradients is not proved to be at most {show(eps)}")
     how = {"near-kkt": "near KKT", "plus": "stationary with its term"}.get(kind, f"{kind} stationary")
-    what = "limits of gradients at the pivot" if at_pivot else "gradients"
+    what = "limits of gradients at the pivot" if pivot else "gradients"
     return (f"x is ({show(eps)}, {show(delta)})-{how} for the function in this file,"
-            f" of {len(shift)} variables: {len(parts)} {what} prove it")
+            f" of {len(x.lo)} variables: {len(parts)} {what} prove it")
 def show(q, digits=9):
     return f"{float(q):.{digits}g}" if abs(q) < 10**308 else "-" * (q < 0) + "more than 1e300"
 
@@ -1125,7 +1112,7 @@ def read_minimum(claim, nodes):
             own.parts[places[0]] = part.get("t", ZERO), part["s"], part.get("p", ZERO)
     claim["held"] = held
     if tree:
-        claim["lines"] = {k: {i: Line() for i in range(node.size)} for k, node in enumerate(nodes) if any(node.bends)}
+        claim["lines"] = {k: {i: Held(NIL) for i in range(node.size)} for k, node in enumerate(nodes) if any(node.bends)}
         size = sum(map(len, claim["lines"].values()))
         for case in claim["cases"]["tree"]:
             need(len(case["slopes"]) == size, "a case has not one slope for each entry with kinks")

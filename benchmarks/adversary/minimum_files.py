@@ -153,7 +153,7 @@ def derived(document: Document, folder: Any) -> tuple[Any, Any] | None:
     """Return claim and function as the checker reads them."""
     path = folder / "file.json"
     path.write_text(json.dumps(document))
-    own.spent, own.kept = 0.0, 0
+    own.spent, own.Room.kept = 0.0, 0
     try:
         claim, nodes = own.read(path)
     except own.Unreadable:

@@ -212,7 +212,7 @@ def test_lines_are_on_the_right_side() -> None:
         pieces = case_files.random_pieces(rng, 2)
         nodes = [own.read_node({"op": "variable", "size": 1}, 0, [])]
         nodes.append(own.read_node({"op": "piecewise", "of": [0], **pieces}, 1, nodes))
-        line, s = own.Line(), Fraction(rng.randint(-6, 6), 2)
+        line, s = own.Held(own.NIL), Fraction(rng.randint(-6, 6), 2)
         line.side = rng.choice([-1, 1])
         lo, hi = sorted(Fraction(rng.randint(-12, 12), 4) for _ in range(2))
         ends = [rng.choice([lo, lo, -own.INF]), rng.choice([hi, hi, own.INF])]
