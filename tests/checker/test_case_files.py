@@ -335,3 +335,20 @@ def test_what_is_believed_or_constrained_is_refused_with_its_reason(tmp_path: Pa
         inside.export(tmp_path / "inside", F)
     with pytest.raises(ValueError, match="not about these bounds and constraints"):
         derived.export(tmp_path / "inside", F, bounds=[(-1, 1)] * 2)
+
+
+def test_a_sharp_norm_is_sharp_in_all_its_entries() -> None:
+    """Which entry of a row a sharpness names is nothing that its weights have to have."""
+    found = copy.deepcopy(TREE)
+    del found["claim"]["global_gap"], found["evidence"]["cases"]
+    found["claim"] |= {"radius": "1", "within": "0", "scope": "ball", "strict": True}
+    found |= {"x": ["0", "0"], "function": [
+        {"op": "variable", "size": 2}, {"op": "norm2", "of": [0], "columns": 2},
+    ]}  # fmt: skip
+    documents = []
+    for place, one, other in ((0, 0, 1), (0, 1, 0), (1, 0, 0), (0, 1, 1)):
+        sharp = {"node": 1, "row": 0, "one": one, "other": other, "sigma": "1", "bend": "0"}
+        shown = {"pivot": ["0", "0"], "sharp": [sharp],
+                 "supports": [{"node": 1, "row": 0, "place": place, "s": "0"}]}  # fmt: skip
+        documents.append({**found, "evidence": {**found["evidence"], **shown}})
+    assert [code for code, _ in verdicts(documents)] == [0] * 4
