@@ -749,8 +749,8 @@ def test_limits_one_by_one(
         patch.setattr(checker, "MAX_BYTES", size)
         assert checker.main() == 2
     monkeypatch.setattr(checker, "MEMORY", checker.Room.kept + 1)
-    more = checker.Room()
-    more.hold(1)
+    full = checker.Room()
+    full.hold(1)
     for more in (lambda: checker.Room().hold(1), lambda: checker.Vec([1, 2], [1, 2], 1)):
         with pytest.raises(checker.Unreadable):
             more()
