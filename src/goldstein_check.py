@@ -429,7 +429,7 @@ def poly_range(p, u):
 def vertex(p, u): return value_in(p, min(max(-p[1] / (2 * p[2]), u[0]), u[1]))  # of a parabola on u
 def derived(p): return [j * c for j, c in enumerate(p)][1:] or [ZERO]
 def value_in(p, t):
-    spend(40 * len(p), max(map(bits_of, p)) + len(p) * bits_of(t), bits_of(t) + 64)
+    spend(20 * len(p), (bits := max(map(bits_of, p))) + len(p) * bits_of(t), bits + bits_of(t))
     return functools.reduce(lambda total, c: total * t + c, reversed(p))
 def in_pieces(node, rows, u):
     """Return what belongs to every piece that an interval meets, with the part of it there."""
