@@ -299,7 +299,7 @@ def check_near(claim, points):
     """Prove that points are within delta of x."""
     for y in dict.fromkeys(points):
         gap = exact(list(map(operator.sub, fractions(y), fractions(claim["x"]))))
-        refuse(longer(gap, claim["delta"]), f"a point is farther than delta = {show(claim['delta'])} from x")
+        refuse(longer(gap, claim["delta"]), f"a point, or the pivot, is farther than delta = {show(claim['delta'])} from x")
 def check_place(claim, y, slack=ZERO, bounds_only=False):
     """Prove that y is inside bounds and constraints, up to a slack; return enclosures and limits."""
     found = [(point(q), *ends) for q, *ends in zip(fractions(y), claim["lower"], claim["upper"])]
