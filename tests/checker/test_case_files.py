@@ -352,3 +352,17 @@ def test_a_sharp_norm_is_sharp_in_all_its_entries() -> None:
                  "supports": [{"node": 1, "row": 0, "place": place, "s": "0"}]}  # fmt: skip
         documents.append({**found, "evidence": {**found["evidence"], **shown}})
     assert [code for code, _ in verdicts(documents)] == [0] * 4
+
+
+def test_the_logarithm_of_1_is_0() -> None:
+    """It is on a breakpoint, where the slopes are one: no side is to be decided."""
+    bent = {"breakpoints": ["0"], "pieces": [["0", "1"], ["0", "1", "-1"]]}
+    function = [
+        {"op": "variable", "size": 1},
+        {"op": "piecewise", "of": [0], "breakpoints": [], "pieces": [["1"]]},
+        {"op": "log", "of": [1]}, {"op": "piecewise", "of": [2], **bent}, {"op": "add", "of": [0, 3]},
+    ]  # fmt: skip
+    found = copy.deepcopy(NEAR) | {"x": ["0"], "function": function}
+    found["claim"] |= {"eps": "1", "delta": "0"}
+    found["evidence"] = {"pivot": ["0"], "directions": [["1"]], "weights": ["1"]}
+    assert [code for code, _ in verdicts([found])] == [0]
