@@ -360,7 +360,8 @@ def test_the_logarithm_of_1_is_0() -> None:
     function = [
         {"op": "variable", "size": 1},
         {"op": "piecewise", "of": [0], "breakpoints": [], "pieces": [["1"]]},
-        {"op": "log", "of": [1]}, {"op": "piecewise", "of": [2], **bent}, {"op": "add", "of": [0, 3]},
+        {"op": "log", "of": [1]}, {"op": "piecewise", "of": [2], **bent},
+        {"op": "add", "of": [0, 3]},
     ]  # fmt: skip
     found = copy.deepcopy(NEAR) | {"x": ["0"], "function": function}
     found["claim"] |= {"eps": "1", "delta": "0"}
