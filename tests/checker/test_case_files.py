@@ -367,3 +367,17 @@ def test_the_logarithm_of_1_is_0() -> None:
     found["claim"] |= {"eps": "1", "delta": "0"}
     found["evidence"] = {"pivot": ["0"], "directions": [["1"]], "weights": ["1"]}
     assert [code for code, _ in verdicts([found])] == [0]
+
+
+def test_no_entry_of_a_norm_has_a_slope_above_1() -> None:
+    """|w + log 2| at 1: what is enclosed is not longer than 1, to the last digit."""
+    function = [
+        {"op": "variable", "size": 1},
+        {"op": "piecewise", "of": [0], "breakpoints": [], "pieces": [["2"]]},
+        {"op": "log", "of": [1]}, {"op": "add", "of": [0, 2]},
+        {"op": "norm2", "of": [3], "columns": 1},
+    ]  # fmt: skip
+    found = copy.deepcopy(NEAR) | {"x": ["1"], "function": function}
+    found["claim"] |= {"eps": "1", "delta": "0"}
+    found["evidence"] = {"pivot": ["1"], "directions": [["1"], ["-1"]], "weights": ["1", "1"]}
+    assert [code for code, _ in verdicts([found])] == [0]
