@@ -32,12 +32,16 @@ LONG, Q = 2 * PRECISION, PRECISION + 64  # longer denominators are rounded, wher
 KINKED, SIDE = ("piecewise", "max", "norm2"), "on which side of a kink the point lies"
 class Unreadable(Exception): """The file is not a proof file, or is too much work."""
 class Refused(Exception): """The evidence does not prove the claim."""
-spent, kept = 0.0, 0
+spent = 0.0
 INF, ZERO = math.inf, Fraction(0)
-def hold(bits):  # bounds the memory; vectors give back what they held
-    global kept
-    kept += bits
-    need(kept <= MEMORY, "checking it takes too much memory")
+class Room:
+    """What holds memory, which is bounded, and gives it back in the end."""
+    kept = room = 0  # bits, of all and of this
+    def hold(self, bits):
+        self.room += bits
+        Room.kept += bits
+        need(Room.kept <= MEMORY, "checking it takes too much memory")
+    def __del__(self): Room.kept -= self.room
 def spend(count, bits=64, other=64):  # bounds the time: products of numbers of so many bits
     global spent
     spent += count * (100 + (bits >> 5) * (other >> 5))
@@ -48,10 +52,10 @@ def refuse(condition, why):
     if condition: raise Refused(why)
 
 # --- vectors of rationals, or of intervals -------------------------------------------------------
-class Vec:
+class Vec(Room):
     """Numbers in [lo/den, hi/den]; `lo is hi` where all are exact. Others are rounded where long."""
     def __init__(self, lo, hi, den):
-        self.room, long = 0, den.bit_length()
+        long = den.bit_length()
         if lo is not hi and long > LONG:
             top = max(longest(lo), longest(hi))
             k = PRECISION + max(0, long - top)
@@ -60,11 +64,7 @@ class Vec:
         self.lo, self.hi, self.den, self.exact = lo, hi, den, lo is hi
         self.bits = 1 + (longest(lo) if self.exact else max(longest(lo), longest(hi)))
         spend(2 * len(lo) + 50, self.bits)
-        self.room = (2 - self.exact) * len(lo) * (500 + self.bits) + den.bit_length() + 4000
-        hold(self.room)
-    def __del__(self):
-        global kept
-        kept -= self.room
+        self.hold((2 - self.exact) * len(lo) * (500 + self.bits) + den.bit_length() + 4000)
     def each(self, function, den=1):
         """Return `function` of both ends, a list, over `den` times the denominator."""
         lo = function(self.lo, self.hi)
@@ -116,7 +116,7 @@ def horner(tables, piece, u):
     return out
 
 # --- the function --------------------------------------------------------------------------------
-class Node:
+class Node(Room):
     """One step, `op` of earlier nodes `of`. The argument may be a table of so many `columns`. An
     affine node has rows of pairs (place, integer) over `den`. `work` is what one pass costs."""
     offset = rows = at = None
@@ -204,11 +204,10 @@ class Side:
         for b in ancestors(self.nodes, k) if k not in known else []:
             if b not in known: known[b] = rule(b, [known[a] for a in self.nodes[b].of])
         return known[k]
-    def series(self, b, args): return self.nodes[b].forward(args, self.pieces.get(b))
     def steps(self, k, places):
         """Return the coefficients of t, t^2, ... of node k, unless these entries are constant."""
         if self.v is None or all(self.still(k)[i] for i in places): return []
-        return self.derived(self.paths, k, self.series)[1:]
+        return self.derived(self.paths, k, lambda b, args: self.nodes[b].forward(args, self.pieces.get(b)))[1:]
     def mask(self, b, masks):
         node, values = self.nodes[b], [self.values[a] for a in self.nodes[b].of]
         spend(2 * node.work)
@@ -223,9 +222,8 @@ class Side:
         return not any(found.lo) and not any(found.hi)
     def require_constant(self, k, places):
         if self.only_values: return
-        what = "a point is on" if self.v is None else "a direction stays on"
-        refuse(not all(self.still(k)[i] or self.vanishes(k, {i: 1}) for i in places),
-               f"{what} a kink, where the function need not be differentiable")
+        right = all(self.still(k)[i] or self.vanishes(k, {i: 1}) for i in places)
+        refuse(not right, "a point or direction stays on a kink, where the function need not be differentiable")
     def leave(self, k, arg, places, kinked=True):
         """Return the first coefficient along v that is not 0 at these places of the argument."""
         for c in self.steps(arg, places):
@@ -245,14 +243,9 @@ class Side:
         if not lead: self.loose[k].add(i)  # a smooth breakpoint may be kept
         return below + bool(lead and lead.lo[0] > 0)
     def max(self, k, node, arg, u, row):
-        tied = largest(u, node.row(row))
-        if len(tied) == 1: return tied[0]
-        require_exact(u, tied, SIDE)
-        at_y = len(tied)
-        for c in self.steps(arg, tied):
-            tied = largest(c, tied)
-            if len(tied) > 1: require_exact(c, tied)
-        if len(tied) < at_y: self.felt.add(k)
+        tied = at_y = largest(u, node.row(row), SIDE)
+        for c in self.steps(arg, tied) if tied[1:] else (): tied = largest(c, tied)
+        if tied != at_y: self.felt.add(k)
         best, *same = tied
         if same and not (self.nodes[arg].affine and all(self.vanishes(arg, {best: 1, i: -1}) for i in same)):
             self.require_constant(arg, tied)
@@ -274,11 +267,13 @@ class Side:
                 for a, part in zip(node.of, node.backward(found.pop(k), args, self.pieces.get(k))):
                     found[a] = found[a] + part if a in found else part
         return found[0]
-def largest(v, places):
-    """Return the places whose entry may be the largest of them."""
+def largest(v, places, *what):
+    """Return the places of the largest entries."""
     spend(10 + 4 * len(places), v.bits)
     floor = max(v.lo[i] for i in places)
-    return [i for i in places if v.hi[i] >= floor]
+    tied = [i for i in places if v.hi[i] >= floor]
+    if tied[1:]: require_exact(v, tied, *what)
+    return tied
 def require_exact(v, places, what="to which side of a kink a direction leads"):
     refuse(any(v.lo[i] != v.hi[i] for i in places), f"{what} is not decided")
 
@@ -296,17 +291,15 @@ def slopes_along(nodes, y, v):
     They are convex combinations of limits of gradients at points that tend to y and are on no kink.
     There the chain rule holds: a kink has one of the slopes it has next to y, a maximum the slope
     of one of its largest entries, the norm of a vector that tends to 0 some unit vector."""
-    run = Pass(nodes, fractions(y), ZERO, {}, along=fractions(v), known=values_at(nodes, y))
+    run = Pass(nodes, fractions(y), ZERO, {}, along=fractions(v), known=list(map(spans, values_at(nodes, y))))
     return run.slopes[-1][0].get(0, NIL)
 
 # --- bounds, constraints and terms ----------------------------------------------------------------
 def check_near(claim, points):
     """Prove that points are within delta of x."""
-    x, delta = fractions(claim["x"]), claim["delta"]
-    for y in {id(y): y for y in points}.values():
-        gap = exact(list(map(operator.sub, fractions(y), x)))
-        what = "the pivot" if "pivot" in claim else "a point"
-        refuse(longer(gap, delta), f"{what} is farther than delta = {show(delta)} from x")
+    for y in dict.fromkeys(points):
+        gap = exact(list(map(operator.sub, fractions(y), fractions(claim["x"]))))
+        refuse(longer(gap, claim["delta"]), f"a point, or the pivot, is farther than delta = {show(claim['delta'])} from x")
 def check_place(claim, y, slack=ZERO, bounds_only=False):
     """Prove that y is inside bounds and constraints, up to a slack; return enclosures and limits."""
     found = [(point(q), *ends) for q, *ends in zip(fractions(y), claim["lower"], claim["upper"])]
@@ -385,7 +378,7 @@ def root(q, up):
 def trim(a, up):
     """Round a number where it is long."""
     bits = a.denominator.bit_length() if finite(a) else 0
-    spend(1, bits, bits)
+    spend(40, bits, bits)
     return a if bits <= LONG else grid(a, up, PRECISION + max(0, bits - a.numerator.bit_length()))
 class Span(tuple):
     """An interval. Sums and products are rounded outwards; u | v is the hull, u & v the meet."""
@@ -416,10 +409,8 @@ def combine(terms):
     """Return sum factor * row for interval vectors."""
     out = {}
     for factor, row in terms:
-        for k, u in row.items():
-            part = factor * u
-            if part != NIL: out[k] = out[k] + part if k in out else part
-    return out
+        for k, u in row.items(): out[k] = out[k] + factor * u if k in out else factor * u
+    return {k: u for k, u in out.items() if u != NIL}
 def poly_range(p, u):
     """Enclose a polynomial on an interval by Bernstein coefficients: exact up to degree 1."""
     while len(p) > 1 and not p[-1]: p = p[:-1]
@@ -429,6 +420,7 @@ def poly_range(p, u):
         if len(p) > 3: return Span(-INF, INF)
         return Span(vertex(p, u), INF) if p[2] > 0 else Span(-INF, vertex(p, u))
     n, wide = len(p) - 1, hi - lo
+    spend(40 * n * n, *(part.bit_length() + 200 for part in wide.as_integer_ratio()))
     at = [sum((p[j] * math.comb(j, i) * lo ** (j - i) for j in range(i, n + 1)), ZERO) * wide**i
           for i in range(n + 1)]
     values = [sum(Fraction(math.comb(i, j), math.comb(n, j)) * at[j] for j in range(i + 1))
@@ -437,13 +429,11 @@ def poly_range(p, u):
 def vertex(p, u): return value_in(p, min(max(-p[1] / (2 * p[2]), u[0]), u[1]))  # of a parabola on u
 def derived(p): return [j * c for j, c in enumerate(p)][1:] or [ZERO]
 def value_in(p, t):
-    """Return a polynomial at t, by integers over one denominator."""
-    v, total, power = exact(p), 0, 1
-    spend(4 * len(p), v.bits + len(p) * bits_of(t), bits_of(t))
-    for a in reversed(v.lo): total, power = total * t.numerator + a * power, power * t.denominator
-    return Fraction(total * t.denominator, v.den * power)
+    spend(20 * len(p), (bits := max(map(bits_of, p))) + len(p) * bits_of(t), bits + bits_of(t))
+    return functools.reduce(lambda total, c: total * t + c, reversed(p))
 def in_pieces(node, rows, u):
     """Return what belongs to every piece that an interval meets, with the part of it there."""
+    spend(100 * len(rows))
     ends = itertools.pairwise([-INF, *node.ends, INF])
     parts = [(p, u & Span(*end)) for p, end in zip(rows, ends)]
     return [(p, part) for p, part in parts if part[0] <= part[1]]
@@ -485,37 +475,37 @@ def smooth_row(op, row):
 class Entry:
     """One entry on a region: its value; how it depends on entries (argument, place, slope); by how
     much it bends in them (interval, place) or (interval, place, place); and which `signs` of its
-    adjoint kinks inside ask for. The slope of a hull is one of the slopes. `held` is a substitute:
-    the function below f has the slopes `back`."""
-    def __init__(self, value, links, bends=(), signs=(), hull=False):
-        self.value, self.links, self.bends, self.signs, self.hull = value, links, bends, signs, hull
-        self.back, self.held = links, None
-class Pass:
+    adjoint kinks inside ask for. Its gradient is in the hull of those of `ways` to depend on
+    entries. With a substitute that is `held`, `back` and bends are those of the function below f."""
+    held = None
+    def __init__(self, value, back, bends=(), signs=(), ways=()):
+        self.value, self.back, self.bends, self.signs, self.ways = value, back, bends, signs, ways or [back]
+class Pass(Room):
     """Intervals of the values and gradients of every entry on |z - y| <= r, inside a box if there is
     one; r may be infinite. `held` are substitutes below some entries. Values are those with or
     without them; where `only` is set they take the place of the entries. With `along`, derivatives
     along this vector of all subgradients at y, the values there being `known`."""
     def __init__(self, nodes, y, r, held, only=False, along=None, known=None, box=None):
         self.nodes, self.r, self.held, self.only, self.along, self.box = nodes, r, held, only, along, box
-        self.here = Pass(nodes, y, ZERO, held) if r else self
+        self.here = Pass(nodes, y, ZERO, held) if r else None
         start = [point(q) + Span(-r, r) for q in y]
         if box: start = list(map(operator.and_, start, box))
         self.sides = [(u + point(-q)).size() for u, q in zip(start, y)]
         self.values, self.entries = [start], [[]]
         self.slopes = [[{0: point(q)} for q in along] if along else [{k: ONE} for k in range(len(y))]]
         for k, node in enumerate(nodes[1:], 1):
-            spend(40 * node.work * (2 if along else 1 + len(y)), 400, 400)
             rule, args = getattr(self, node.op), [self.values[a] for a in node.of]
-            entries = [rule(node, i, *args) for i in range(node.size)]
-            for i, part in held.get(k, {}).items(): part.hold(self, node, entries[i])
-            slopes = [self.gradient(node, e) for e in entries]
-            values = spans(known[k]) if along else [e.value for e in entries]
-            if r:
-                moves = zip(values, self.here.values[k], map(self.reach, slopes))
-                values = [u & (at + Span(-far, far)) for u, at, far in moves]
-            self.entries.append(entries)
-            self.values.append(values)
-            self.slopes.append(slopes)
+            for rows in (self.entries, self.values, self.slopes): rows.append([])
+            for i in range(node.size):
+                entry = rule(node, i, *args)
+                if i in held.get(k, ()): held[k][i].replace(self, node, entry)
+                g, u = self.gradient(node, entry), known[k][i] if along else entry.value
+                if r:
+                    far = self.reach(g)
+                    u &= self.here.values[k][i] + Span(-far, far)
+                for rows, found in zip((self.entries, self.values, self.slopes), (entry, u, g)): rows[k].append(found)
+                spend(100 + len(g))
+                self.hold(14000 + 2500 * len(g))
     def reach(self, g):
         """Bound how far an entry with these gradients moves from its value at y."""
         far = times(self.r, length(g))
@@ -523,16 +513,11 @@ class Pass:
         return min(far, functools.reduce(plus, (times(u.size(), self.sides[k]) for k, u in g.items()), ZERO))
     def gradient(self, node, entry):
         """Enclose the gradients of an entry, those of its substitute included."""
-        found = self.through(node, entry.links, entry.hull)
-        return hull_of([found, self.through(node, entry.back)]) if entry.held else found
-    def through(self, node, links, hull=False):
-        rows = [(s, self.slopes[node.of[a]][i]) for a, i, s in links]
-        if hull: return hull_of([row for _, row in rows])
-        found = combine(rows)
+        rows = [combine((s, self.slopes[node.of[a]][i]) for a, i, s in way) for way in entry.ways]
         if self.along and node.op == "norm2":
-            far = row_length([row.get(0, NIL) for _, row in rows])[1]
-            found = {0: found.get(0, NIL) & Span(-far, far)}
-        return found
+            far = row_length([self.slopes[node.of[0]][i].get(0, NIL) for _, i, _ in entry.back])[1]
+            return {0: rows[0].get(0, NIL) & Span(-far, far)}
+        return hull_of(rows) if rows[1:] else rows[0]
     def affine(self, node, i, *args):
         links = [(a, p, point(Fraction(q, node.den))) for a, p, q in node.links(i)]
         shift = Fraction(node.offset[0].lo[i], node.offset[0].den) if node.offset else ZERO
@@ -553,10 +538,10 @@ class Pass:
         some = self.largest(node.of[0], node.row(i))
         value = Span(*(max(values[j][a] for j in node.row(i)) for a in (0, 1)))
         share = Span(ZERO, ONE[0]) if some[1:] else ONE
-        return Entry(value, [(0, j, share) for j in some], (), [1] * (len(some) > 1), True)
+        return Entry(value, [(0, j, share) for j in some], (), [1] * len(some[1:]), [[(0, j, ONE)] for j in some])
     def largest(self, arg, places):
         """Return the entries of a row that may be the largest; one of them is kept for certain."""
-        values, slopes, at = self.values[arg], self.slopes[arg], self.here.values[arg]
+        values, slopes, at = self.values[arg], self.slopes[arg], (self.here or self).values[arg]
         best = max(places, key=lambda i: at[i][0])
         def above(i):
             if self.along: return values[i][1] >= values[best][0]
@@ -565,14 +550,15 @@ class Pass:
         return [i for i in places if i == best or above(i)]
     def smooth(self, node, i, values):
         value, slopes = smooth_row(node.op, [values[j] for j in node.row(i)])
-        bend, signs, wide = Span(ZERO, Fraction(1, 2)), (), False
+        bend, signs, ways = Span(ZERO, Fraction(1, 2)), (), ()
         match node.op:
             case "log": bend = point(Fraction(-1)) * slopes[0] * slopes[0]
-            case "logsumexp": wide = any(high - low > Fraction(1, 2) for low, high in slopes)
+            case "logsumexp" if any(high - low > Fraction(1, 2) for low, high in slopes):
+                ways = [[(0, j, ONE)] for j in node.row(i)]
             case "norm2" if value[0] > 0: bend = Span(ZERO, inverse(value)[1])
             case "norm2": bend, signs = NIL, [1]
         links = [(0, j, slope) for j, slope in zip(node.row(i), slopes)]
-        return Entry(value, links, [(bend, j) for j in node.row(i)], signs, wide)
+        return Entry(value, links, [(bend, j) for j in node.row(i)], signs, ways)
     norm2 = log = logsumexp = smooth
     def backward(self, last, start, slopes_only=False):
         """Return a lower bound of the curvature of `start` times a node, and its gradients, going
@@ -581,7 +567,6 @@ class Pass:
         for k in range(last, 0, -1):
             node = self.nodes[k]
             for i, (alpha, entry) in enumerate(zip(found.pop(k, ()), self.entries[k])):
-                spend(40 * (1 + len(entry.links)) * (1 + total.d), 400, 400)
                 if not slopes_only: self.bend(k, node, i, alpha, entry, total)
                 for a, p, slope in entry.back:
                     into = found.setdefault(node.of[a], [NIL] * len(self.values[node.of[a]]))
@@ -596,27 +581,23 @@ class Pass:
             rows = [self.slopes[a][p] for a, p in zip(node.of[-len(places):], places)]
             total.add(alpha * bend, *rows)
 
-class Curvature:
+class Curvature(Room):
     """A symmetric matrix, the sum of lower bounds of what entries add."""
-    def __init__(self, d): self.rows, self.d = [[ZERO] * d for _ in range(d)], d
+    def __init__(self, d):
+        self.hold(2000 * d * d)
+        self.rows, self.d = [[ZERO] * d for _ in range(d)], d
     def add(self, alpha, g, h=None):
         """Add a lower bound of alpha (gh' + hg'): that of midpoints, less errors on the diagonal.
         Without h: of alpha gg'; for alpha >= 0 also 0 is one."""
         if h is None:
             exactly = finite(alpha[0]) and all(u.bounded() and u[0] == u[1] for u in g.values())
             alpha, h = point(alpha[0] / 2 if alpha[0] <= 0 or exactly else ZERO), g
-        if alpha == NIL or not g or not h: return
-        refuse(not all(u.bounded() for u in (alpha, *g.values(), *h.values())),
-               "the curvature is not bounded from below")
-        c, wide = alpha.mid(), alpha.radius()
-        spend(4 * (1 + len(g)) * (1 + len(h)), 400, 400)
-        for one, two in ((g, h), (h, g)):
-            most = sum(abs(u.mid()) + u.radius() for u in two.values())
-            blur = sum(u.radius() for u in two.values())
-            for i, u in one.items():
-                a, e = u.mid(), u.radius()
-                for j, v in two.items(): self.rows[i][j] += c * a * v.mid()
-                self.rows[i][i] -= abs(c) * (abs(a) * blur + e * most) + wide * (abs(a) + e) * most
+        for (i, u), (j, v) in itertools.product(g.items(), h.items()) if alpha != NIL else ():
+            part = alpha * u * v
+            refuse(not part.bounded(), "the curvature is not bounded from below")
+            for a, b in ((i, j), (j, i)):
+                self.rows[a][b] += part.mid()
+                self.rows[a][a] -= part.radius()
     def at_least(self, growth):
         """Prove M >= growth I, by elimination."""
         rows = [row[:] for row in self.rows]
@@ -636,27 +617,28 @@ class Curvature:
 class Held:
     """A substitute below an entry, by how much it is sharper, and what it costs: the sum of
     s (u - t) + p/2 (u - t)^2 over `parts`, places with t, s, p. That of a piecewise node has one
-    part, and phi(t) is added; those of max and norm2 have weights s, and t = p = 0."""
+    part, and phi(t) is added. Those of max and norm2 have weights s, and t = p = 0. A line s u + base
+    of a case is below phi(u), u being in a range, or above it where f falls with it (`side` -1)."""
     charge = least = ZERO  # of nodes that f does not depend on
-    base = None  # of a piecewise node phi(t), unless it is given
-    def __init__(self): self.parts, self.sharp = {}, []
-    def hold(self, run, node, entry):
+    side = 1
+    def __init__(self, base=None): self.parts, self.sharp, self.base = {}, [], base
+    def replace(self, run, node, entry):
         """Let the entry be this, or (unless it is held alone) itself or this."""
-        value, entry.back, entry.bends, entry.signs, entry.held = NIL, [], [], (), self
+        value, entry.back, entry.bends, entry.signs, entry.held = self.base or NIL, [], [], (), self
         for i, (t, s, p) in self.parts.items():
             step = run.values[node.of[0]][i] + point(-t)
             value += point(s) * step + point(p / 2) * step.square()
-            if node.op == "piecewise": value += self.base or over_pieces(node, node.tables[0], point(t))
+            if node.op == "piecewise" and not self.base: value += over_pieces(node, node.tables[0], point(t))
             entry.back.append((0, i, point(s) + point(p) * step))
             entry.bends.append((point(p), i))
-        if run.only: entry.value, entry.links, entry.hull = value, entry.back, False
-        else: entry.value |= value
+        if run.only: entry.value, entry.ways = value, [entry.back]
+        else: entry.value, entry.ways = entry.value | value, [*entry.ways, entry.back]
     def check(self, run, node, i, a):
         """Refuse unless it is on the right side of the entry on the whole region."""
-        side, slack = 1 if a[0] >= 0 else -1, sum((sigma for *_, sigma, _ in self.sharp), ZERO)
-        refuse(side < 0 and (a[1] > 0 or node.op != "piecewise"), "a support has an adjoint without a sign")
-        self.least, weights = min(side * q for q in a), {j: s for j, (_, s, _) in self.parts.items()}
-        if node.op == "piecewise": return self.check_piece(run, node, i, a.size(), side, slack)
+        self.side, slack = 1 if a[0] >= 0 else -1, sum((sigma for *_, sigma, _ in self.sharp), ZERO)
+        refuse(self.side < 0 and (a[1] > 0 or node.op != "piecewise"), "a support has an adjoint without a sign")
+        self.least, weights = min(self.side * q for q in a), {j: s for j, (_, s, _) in self.parts.items()}
+        if node.op == "piecewise": return self.base or self.check_piece(run, node, i, a.size(), slack)
         if node.op == "norm2":
             return refuse(slack > 1 or sum(q * q for q in weights.values()) > (1 - slack) ** 2,
                           "weights of a norm are longer than 1")
@@ -665,8 +647,8 @@ class Held:
             refuse(one == other or not {one, other} <= set(weights), "a pair is none")
             for place in (one, other): weights[place] -= sigma
         refuse(min(weights.values()) < 0, "weights of a maximum are negative, or leave no room for sharpness")
-    def check_piece(self, run, node, i, most, side, slack):
-        (arg,), (_, slopes, bends), (t, s, p) = node.of, node.tables, self.parts[i]
+    def check_piece(self, run, node, i, most, slack):
+        (arg,), (_, slopes, bends), (t, s, p), side = node.of, node.tables, self.parts[i], self.side
         u, at = run.values[arg][i] | point(t), run.here.values[arg][i]
         left, right = (side * value_in(slopes[sum(test(k, t) for k in node.ends)], t)
                        for test in (operator.lt, operator.le))
@@ -680,13 +662,8 @@ class Held:
                 far = plus(run.reach(run.slopes[arg][i]), -margin)
                 self.charge = plus(self.charge, times(times(most, abs(jump)), max(far, ZERO)))
         refuse(not finite(self.charge), "a concave kink inside has no finite charge")
-class Line(Held):
-    """A line s u + c, of a case: below the piecewise entry, its argument u being in a range, or above
-    it where f falls with it (`side` -1)."""
-    side = 1
-    def check_piece(self, run, node, i, most, side, slack): self.side = side
     def lay(self, node, i, s, u):
-        """Let c be the best of slope s: the least phi(u) - s u, or the largest."""
+        """Make it the best line of slope s: its base the least phi(u) - s u, or the largest."""
         def least(row, part):
             p = [self.side * q for q in [row[0], row[1] - s, *(row[2:3] or [ZERO])]]
             return vertex(p, part) if p[2] > 0 else poly_range(p, part)[0]
@@ -707,7 +684,7 @@ def penalised(nodes, claim):
         last = len(out) - 1
         for node in part[0][1:] if part else ():
             out.append(copy.copy(node))
-            out[-1].of = [a and a + last for a in node.of]
+            out[-1].of, out[-1].room = [a and a + last for a in node.of], 0
         if not part: add("affine", 0, columns=1, width=len(bounds), at=[[k]])
         rows = [(low, -ONE[0])] * finite(low) + [(ZERO,)] * (low < up) + [(-up, ONE[0])] * finite(up)
         limits = texts(sorted(filter(finite, {low, up})))
@@ -720,16 +697,14 @@ def penalised(nodes, claim):
 def minorant(nodes, y, r, held, box=None):
     """Return curvature, eps and loss: f(z) >= f(y) - loss - eps |h| + h'Mh/2, h = z - y, |h| <= r."""
     last, parts = len(nodes) - 1, [(nodes[k], row, part) for k, own in held.items() for row, part in own.items()]
-    run, at = Pass(nodes, y, r, held, box=box), Pass(nodes, y, ZERO, held, only=True)
-    total, _ = run.backward(last, [ONE])
+    at, total = Pass(nodes, y, ZERO, held, only=True), Pass(nodes, y, r, held, box=box).backward(last, [ONE])[0]
     loss = max(value_of(nodes, exact(list(y)))[1] - at.values[last][0][0], ZERO)
-    eps = length(at.backward(last, [ONE], slopes_only=True)[1])
-    bare = Pass(nodes, y, r, {}, box=box) if any(part.sharp for *_, part in parts) else None
-    for node, row, part in parts:
-        loss += part.charge
-        for sharp in part.sharp:
-            more, blur = sharpness(bare, node, row, part, sharp, total)
-            loss, eps = loss + more, plus(eps, blur)
+    costs = [(part.charge, ZERO) for *_, part in parts]
+    costs.append((loss, length(at.backward(last, [ONE], slopes_only=True)[1])))
+    sharps = [(node, row, part, sharp) for node, row, part in parts for sharp in part.sharp]
+    bare = Pass(nodes, y, r, {}, box=box) if sharps else None
+    costs += [sharpness(bare, *sharp, total) for sharp in sharps]
+    loss, eps = (functools.reduce(plus, column) for column in zip(*costs))
     return total, eps, loss
 def sharpness(bare, node, row, part, sharp, total):
     """Add the curvature of sigma |v|, v = 0 near y; return what v(y), and the blur of v', cost."""
@@ -738,22 +713,23 @@ def sharpness(bare, node, row, part, sharp, total):
     refuse(not finite(bare.r), "sharpness needs a ball of finite radius")
     refuse(not finite(part.least), "an adjoint is not bounded")
     slopes, values, affine = bare.here.slopes[arg], bare.here.values[arg], bare.nodes[arg].affine
-    refuse(node.op == "norm2" and not affine, "a norm of a curved argument is not sharp here")
-    kappa, factors = part.least * sigma, {other: point(-ONE[0]), one: ONE} if node.op == "max" else {one: ONE}
-    rows = [combine((c, slopes[i]) for i, c in factors.items())]
-    gap = sum((c * values[i] for i, c in factors.items()), point(-part.parts[one][0]))
+    ways, kappa = [{one: ONE} | ({other: point(-ONE[0])} if node.op == "max" else {})], part.least * sigma
     if node.op == "norm2":
-        rows, gap = [slopes[i] for i in node.row(row)], row_length([values[i] for i in node.row(row)])
+        refuse(not affine, "a norm of a curved argument is not sharp here")
+        ways = [{i: ONE} for i in node.row(row)]
+    rows = [combine((c, slopes[i]) for i, c in way.items()) for way in ways]
+    gaps = [sum((c * values[i] for i, c in way.items()), point(-part.parts.get(one, [ZERO])[0])) for way in ways]
+    gap = row_length(gaps)[1] if node.op == "norm2" else gaps[0].size()
     mids = [{j: point(u.mid()) for j, u in g.items()} for g in rows]
     size = row_length([u for g in mids for u in g.values()])[1]
     if not size: return ZERO, ZERO
     for sign in () if affine else (ONE, point(-ONE[0])):
-        start = [sign * factors.get(i, NIL) for i in range(bare.nodes[arg].size)]
+        start = [sign * ways[0].get(i, NIL) for i in range(bare.nodes[arg].size)]
         refuse(not bare.backward(arg, start)[0].at_least(-bend), "an argument bends more than is stated")
     for g in mids: total.add(point(2 * kappa / (bare.r * size)), g)
     for j in range(total.d): total.rows[j][j] -= 0 if affine else kappa * bend
     blur = sum(row_length([point(u.radius()) for u in g.values()])[1] for g in rows)
-    return kappa * gap.size(), kappa * blur
+    return kappa * gap, kappa * blur
 def check_cases(claim, nodes):
     """Prove f >= goal = f(x) - global_gap everywhere, by a tree of cases.
     f = r + sum b phi(u), the phi being all piecewise functions with kinks, of degree 2 at most, the u
@@ -764,8 +740,9 @@ def check_cases(claim, nodes):
     looked at again, or split: u <= t, or u >= t. In the beginning ranges are infinite."""
     held, growth, last = claim["lines"], claim["cases"]["growth"], len(nodes) - 1
     for k, node in enumerate(nodes):
-        if k in held: right = nodes[node.of[0]].affine and not any(any(p[3:]) for p in node.tables[0])
-        else: right = node.op in ("affine", "add") or not any(nodes[a].kinked for a in node.of)
+        args = [nodes[a] for a in node.of]
+        right = node.op in ("affine", "add") or not any(arg.kinked for arg in args)
+        if k in held: right = args[0].affine and not any(any(p[3:]) for p in node.tables[0])
         refuse(not right, f"cases have no rule for node {k}")
     run = Pass(nodes, [ZERO] * nodes[0].size, INF, held, only=True)
     refuse(growth <= 0 or not run.backward(last, [ONE])[0].at_least(growth),
@@ -790,32 +767,30 @@ def check_cases(claim, nodes):
         left += [rest and [u & side if side and j == case["entry"] else u for j, u in enumerate(rest)]
                  for side in sides]
     refuse(left, "a case is missing")
-def check_minimum(claim, nodes):
+def check_minimum(claim):
     """Decide ball and global claims: f >= f(x) - gap within radius of x, or everywhere; with
     penalties, among feasible points: they are 0 there, and not negative elsewhere."""
     delta, eps, most, growth, convex, r, radius, within, strict, unique = (claim[name] for name in (
         "delta", "eps", "gap", "growth", "convexity", "reach", "radius", "within", "strict", "unique"))
-    nodes, y, x, everywhere = claim["program"], fractions(claim["pivot"]), claim["x"], claim["scope"] == "global"
-    whole, by_cases, slack = claim.get("global_gap", ZERO), "cases" in claim, claim.get("violation", ZERO)
+    nodes, pivot, x, everywhere = claim["program"], claim["pivot"], claim["x"], claim["scope"] == "global"
+    y, whole, slack = fractions(pivot), claim.get("global_gap", INF), claim.get("violation", ZERO)
     refuse(min(delta, eps, most, whole, radius, slack, *claim.get("penalties", ())) < 0 or not r > 0,
            "a radius, gap, bound or weight is negative")
-    check_near(claim, [claim["pivot"]])
+    check_near(claim, [pivot])
     local, box, covered, flat = strict or finite(within), None, not finite(r), True
     if "penalties" in claim:
         check_place(claim, x, slack)
         check_place(claim, x, bounds_only=True)
-        check_place(claim, claim["pivot"], bounds_only=not local)
+        check_place(claim, pivot, bounds_only=not local)
         box = [Span(*ends) for ends in zip(claim["lower"], claim["upper"])]
         covered |= row_length([u + point(-q) for u, q in zip(box, y)])[1] <= r
         flat = all(part["function"][-1].affine for part in claim["constraints"])
     total, found, loss = minorant(nodes, y, r, claim["held"], box)
     refuse(not total.at_least(growth), f"the curvature is not proved to be at least {show(growth)}")
     refuse(not found <= eps, f"the gradient of the minorant is not proved to be at most {show(eps)}")
-    if growth > 0 and times(growth, r) > eps: gap = loss + eps * eps / (2 * growth)
-    else:
-        refuse(not finite(r) and (growth < 0 or eps > 0), "there is no finite gap: no growth, and eps is not 0")
-        gap = loss + (eps * r - growth * r * r / 2 if finite(r) else 0)
-    gap += value_of(nodes, x)[1] - value_of(nodes, claim["pivot"])[0]
+    t = min(r, eps / growth) if growth > 0 else r if growth or eps else ZERO  # there it is lowest
+    refuse(not finite(t), "there is no finite gap: no growth, and eps is not 0")
+    gap = loss + eps * t - growth * t * t / 2 + value_of(nodes, x)[1] - value_of(nodes, pivot)[0]
     refuse(max(gap, 0) > most, f"the gap is not proved to be at most {show(most)}")
     if local:
         far = (eps + root(eps * eps + 2 * growth * loss, True)) / growth if growth > 0 else INF
@@ -826,17 +801,16 @@ def check_minimum(claim, nodes):
         bare = Pass(nodes, y, INF if everywhere else r, {}, box=box).backward(len(nodes) - 1, [ONE])[0]
         refuse(convex < 0 or not bare.at_least(convex), "f is not proved to be so convex")
     refuse(unique and not (strict and flat and 0 < convex < INF), "unique needs strict, and strict convexity")
-    closed = by_cases and whole <= most and not local
-    closed |= covered or (strict and finite(convex))
-    refuse(everywhere and (finite(radius) or not closed),
-           "global needs curvature everywhere, or a strict minimum of a convex function, or cases that show the gap")
-    refuse(not everywhere and (not finite(radius) or radius + delta > r),
-           "the ball around x is not inside the one around the pivot")
-    if by_cases: check_cases(claim, nodes)
+    if everywhere:
+        closed = covered or (strict and finite(convex)) or (whole <= most and not local)
+        refuse(finite(radius) or not closed, "global needs curvature everywhere, or a strict minimum of a"
+               " convex function, or cases that show the gap")
+    else: refuse(not finite(radius) or radius + delta > r, "the ball around x is not inside the one around the pivot")
+    if finite(whole): check_cases(claim, nodes)
     kind = "a unique" if unique else "a strict" if strict else "a"
     where = "global minimum" if everywhere else f"minimum on a ball of radius {show(radius)}"
     among = " among feasible points" if box else ""
-    more = f", and f is nowhere lower by more than {show(whole)}" if by_cases else ""
+    more = f", and f is nowhere lower by more than {show(whole)}" if finite(whole) else ""
     return (f"x is {kind} {where}{among} up to a gap of {show(most)}"
             f" for the function in this file, of {len(y)} variables{more}")
 
@@ -844,42 +818,39 @@ def check_minimum(claim, nodes):
 def check(claim, nodes):
     """Return a sentence that says what is proved, or raise `Refused`."""
     kind, x = claim["kind"], claim["x"]
-    if kind == "minimum": return check_minimum(claim, nodes)
+    if kind == "minimum": return check_minimum(claim)
     if kind == "refutation":
-        z, fall = claim["point"], claim["fall"]
-        check_place(claim, z)
-        gap = value_of(nodes, x)[0] - value_of(nodes, z)[1]
+        check_place(claim, claim["point"])
+        gap, fall = value_of(nodes, x)[0] - value_of(nodes, claim["point"])[1], claim["fall"]
         refuse(fall <= 0 or gap < fall, f"f is not proved to fall by {show(fall)}")
         return f"x is not a minimum: at a point of this file f is lower by {show(fall)}, or more"
-    eps, delta, at_pivot = claim["eps"], claim["delta"], "pivot" in claim
-    weights, shift = exact(claim["weights"]).lo, [ZERO] * len(x.lo)  # their denominator cancels
-    ways = claim.get("directions", [None] * len(weights))
-    places = [claim["pivot"]] * len(ways) if at_pivot else claim["points"]
-    parts = [(nodes, y, v, Fraction(a)) for y, v, a in zip(places, ways, weights) if a > 0]
+    eps, delta, pivot = claim["eps"], claim["delta"], claim.get("pivot")
+    shift = fractions(claim.get("normal") or claim.get("subgradient") or exact([ZERO] * len(x.lo)))
+    weights = exact(claim["weights"]).lo  # their denominator cancels
+    places = zip(claim["directions"], itertools.repeat(pivot)) if pivot else zip(itertools.repeat(None), claim["points"])
+    parts = [(nodes, y, v, Fraction(a)) for (v, y), a in zip(places, weights) if a > 0]
     refuse(min(eps, delta, *weights) < 0 or not parts, "eps, delta or a weight is negative, or all weights are 0")
     check_near(claim, [y for _, y, *_ in parts])
     total, bound = sum(weights), eps
     if kind == "near-kkt":
         check_place(claim, x, bounds_only=True)
         check_multipliers(claim)
-        parts += [(claim["constraints"][i]["function"], claim["pivot"], way, total * weight)
+        parts += [(claim["constraints"][i]["function"], pivot, way, total * weight)
                   for i, weight, way in map(dict.values, claim["rows"]) if weight]
-        shift = fractions(claim["normal"])
     if kind == "plus":
-        shift = fractions(claim["subgradient"])
         gap, away = term_gap(claim["term"], fractions(x), shift)
         refuse((gap and away >= delta) or away > delta, "x is too far from the domain of h")
         bound -= gap / (delta - away) if gap else 0
     whole, seen = exact([total * q for q in shift]), {}
     for f, y, v, weight in parts:
-        side = Side(f, y, v, seen.setdefault(id(f), [y]) if at_pivot else [y])
+        side = Side(f, y, v, seen.setdefault(id(f), [y]) if pivot else [y])
         whole += side.gradient(len(f) - 1, exact([weight]))
     refuse(bound < 0 or longer(whole, bound * total),
            f"the combination of the gradients is not proved to be at most {show(eps)}")
     how = {"near-kkt": "near KKT", "plus": "stationary with its term"}.get(kind, f"{kind} stationary")
-    what = "limits of gradients at the pivot" if at_pivot else "gradients"
+    what = "limits of gradients at the pivot" if pivot else "gradients"
     return (f"x is ({show(eps)}, {show(delta)})-{how} for the function in this file,"
-            f" of {len(shift)} variables: {len(parts)} {what} prove it")
+            f" of {len(x.lo)} variables: {len(parts)} {what} prove it")
 def show(q, digits=9):
     return f"{float(q):.{digits}g}" if abs(q) < 10**308 else "-" * (q < 0) + "more than 1e300"
 
@@ -887,60 +858,54 @@ def show(q, digits=9):
 NAMES = {(((0,)), ((0, -1), (0, 1))): "abs", ((0,), ((0, 0), (0, 1))): "relu",
          ((), ((0, 0, 1),)): "square", ((0, 1), ((0, 0), (0, 1), (1, 0))): "ramp"}
 def short(q): return show(q, 6)
-def elided(values, most=3):
-    values = list(map(short, values))
-    return ", ".join(values if len(values) <= most else [*values[:most - 1], "...", values[-1]])
+def elided(texts, most=3): return ", ".join(texts if len(texts) <= most else [*texts[:most - 1], "...", texts[-1]])
+def total(parts): return " + ".join(parts).replace("+ -", "- ") or "0"
 def terms(coefficients, names):
     """Return 2 a - b + 3 for numbers and names, the last of which may be empty."""
-    sizes = [(q, "" if abs(q) == 1 and name else short(abs(q)), name) for q, name in zip(coefficients, names)]
-    parts = ["-" * (q < 0) + f"{size} {name}".strip() for q, size, name in sizes if q]
-    return " + ".join(parts).replace("+ -", "- ") or "0"
+    return total([("-" if q < 0 else "") + f"{'' if abs(q) == 1 and name else short(abs(q))} {name}".strip()
+                  for q, name in zip(coefficients, names) if q])
 def describe(nodes, name="f(x)"):
     """Return lines of a formula; rows of matrices are elided."""
     texts, notes, uses = [], [], collections.Counter(a for node in nodes for a in node.of)
     for k, node in enumerate(nodes):
-        args, c, op = [texts[a] for a in node.of], node.columns, node.op
-        match op:
+        args, wide = [texts[a] for a in node.of], f" of {node.columns}-rows" if node.size > 1 < node.columns else ""
+        match node.op:
             case "variable": text = "x"
             case "affine": text = describe_affine(node, k, *args, notes)
-            case "add": text = " + ".join(args).replace("+ -", "- ")
+            case "add": text = total(args)
             case "multiply": text = f"({args[0]})^2" if len(set(node.of)) < 2 else "({}) ({})".format(*args)
-            case _:
-                if op == "piecewise": op = describe_pieces(node, k, notes)
-                text = f"{op}{f' of {c}-rows' if node.size > 1 < c else ''}({args[0]})"
+            case "piecewise": text = f"{describe_pieces(node, k, notes)}({args[0]})"
+            case _: text = f"{node.op}{wide}({args[0]})"
         if (uses[k] > 1 and len(text) > 3) or len(text) > 300:
             notes.append(f"u{k} = {text}")
             text = f"u{k}"
         texts.append(text)
     return "\n  ".join([f"{name} = {texts[-1]}", *notes])
 def describe_pieces(node, k, notes):
-    found = NAMES.get((tuple(node.ends), tuple(map(tuple, node.tables[0]))))
-    if found: return found
+    if found := NAMES.get((tuple(node.ends), tuple(map(tuple, node.tables[0])))): return found
     rows = [terms(row, ["", "t", *(f"t^{j}" for j in range(2, len(row)))]) for row in node.tables[0]]
     said = [f"{row} up to {short(t)}" for row, t in zip(rows, node.ends)] + rows[-1:]
     notes.append(f"p{k}(t) = " + ", then ".join(said[:5] + ["..."] * (len(said) > 5)))
     return f"p{k}"
-def describe_affine(node, k, u, notes):
-    bare, u = u, u if u.isalnum() or (u.endswith(")") and " " not in u) else f"({u})"
+def describe_affine(node, k, bare, notes):
+    u = bare if bare.isalnum() or (bare.endswith(")") and " " not in bare) else f"({bare})"
     offset, width, row = fractions(node.offset[0]) if node.offset else [], len(node.transposed), node.table[0]
-    values, places = [Fraction(a, node.den) for _, a in row], [f"{p}" for p, _ in row]
-    if len(node.table) == 1 == node.columns:
-        if width == len(row) and len(set(values)) == 1:
-            return terms([values[0], *offset], [u if width == 1 else f"sum({bare})", ""])
-        if len(row) <= 4: return terms([*values, *offset], [*(f"{u}[{p}]" for p in places), ""])
+    values, names = [Fraction(a, node.den) for _, a in row], [f"{u}[{p}]" for p, _ in row]
+    if width == len(row) and len(set(values)) == 1: names = [u if width == 1 else f"sum({bare})"]
+    if len(node.table) == 1 == node.columns and len(names) <= 4:
+        return terms([*values[:len(names)], *offset], [*names, ""])
     plus = f" + b{k}" if any(offset) else ""
-    if plus: notes.append(f"b{k} = ({elided(offset)})")
+    if plus: notes.append(f"b{k} = ({elided(list(map(short, offset)))})")
     if all(row == [(i, node.den)] for i, row in enumerate(node.table)): return f"{bare}{plus}"
-    at = f" at {', '.join([*places[:3], '...'][:len(row)])}" if len(row) not in (0, width) else ""
-    notes.append(f"A{k} is {len(node.table)} x {width}, its first row {elided(values) or '0'}{at}")
+    at = f" at {elided([str(p) for p, _ in row])}" if len(row) not in (0, width) else ""
+    notes.append(f"A{k} is {len(node.table)} x {width}, its first row {elided(list(map(short, values))) or '0'}{at}")
     return f"A{k} {u}{plus}"
 def describe_limits(claim):
     """Return lines about bounds, constraints and the term."""
     def within(low, name, up):
         return f"{short(low)} <= " * finite(low) + name + f" <= {short(up)}" * finite(up)
-    some = [within(low, f"x[{k}]", up) for k, (low, up) in enumerate(zip(claim["lower"], claim["upper"]))
-            if finite(low) or finite(up)]
-    if some: yield "where " + ", ".join(some[:4] + ["..."] * (len(some) > 4))
+    bounds = [within(low, f"x[{k}]", up) for k, (low, up) in enumerate(zip(claim["lower"], claim["upper"]))]
+    if some := [text for text in bounds if "=" in text]: yield f"where {elided(some, 5)}"
     for i, (f, low, up) in enumerate(map(dict.values, claim["constraints"])):
         yield within(low, name := f"c{i}(x)", up) + f", where \n{describe(f, name)}"
     if "term" in claim: yield f"and h is {claim['term']['name']}"
@@ -998,7 +963,7 @@ def read_function(data, d=None):
     return nodes
 def read_node(data, k, nodes):
     node, op = Node(), data["op"]
-    hold(6000)
+    node.hold(6000)
     vars(node).update(record({"of": []} | data, KINDS[op], k))
     count = {"variable": 0, "multiply": 2, "add": max(1, len(node.of))}.get(op, 1)
     right = len(node.of) == count and (op == "variable") == (k == 0)
@@ -1035,10 +1000,10 @@ def read_matrix(node):
     need(node.width == node.size and len(rows) == len(at), "a matrix does not fit its argument, or its places")
     node.size, count = natural(len(rows) * node.columns), node.width + len(at) + sum(map(len, at))
     node.work = node.columns * count
-    hold(1100 * count)
+    node.hold(1100 * count)
     need(all(len(set(indices(p, node.width))) == len(p) for p in at), "a place comes twice in a row")
     whole = exact([a for row, places in zip(rows, at) for a in numbers(row, len(places))])
-    hold(whole.room)
+    node.hold(whole.room)
     entries, node.den, node.bits = iter(whole.lo), whole.den, whole.bits
     node.table = [[(k, a) for k, a in zip(p, entries) if a] for p in at]
     node.transposed = [[] for _ in range(node.width)]
@@ -1101,7 +1066,8 @@ def read(path):
         raw = file.read(MAX_BYTES + 1)
     if raw[:2] == b"\x1f\x8b": raw = zlib.decompressobj(31).decompress(raw, MAX_BYTES + 1)
     need(len(raw) <= MAX_BYTES, f"more than {MAX_BYTES} bytes")
-    hold(24 * len(raw) + 1200 * sum(map(raw.count, (b",", b"[", b"{"))))  # of what is read
+    text = Room()
+    text.hold(24 * len(raw) + 1200 * sum(map(raw.count, (b",", b"[", b"{"))))  # of what is read
     data = json.loads(raw.decode("utf-8"), object_pairs_hook=distinct, parse_constant=reject,
                       parse_float=reject, parse_int=lambda t: int(t) if len(t) < 16 else reject(t))
     version, kind = data["version"], data["claim"].pop("kind")
@@ -1146,7 +1112,7 @@ def read_minimum(claim, nodes):
             own.parts[places[0]] = part.get("t", ZERO), part["s"], part.get("p", ZERO)
     claim["held"] = held
     if tree:
-        claim["lines"] = {k: {i: Line() for i in range(node.size)} for k, node in enumerate(nodes) if any(node.bends)}
+        claim["lines"] = {k: {i: Held(NIL) for i in range(node.size)} for k, node in enumerate(nodes) if any(node.bends)}
         size = sum(map(len, claim["lines"].values()))
         for case in claim["cases"]["tree"]:
             need(len(case["slopes"]) == size, "a case has not one slope for each entry with kinks")
@@ -1158,8 +1124,8 @@ def distinct(pairs):
     return dict(pairs)
 def reject(text): raise Unreadable(f"not a number of a proof file: {text[:40]}")
 def main(arguments=None):
-    global spent, kept
-    spent, kept, arguments = 0.0, 0, sys.argv[1:] if arguments is None else arguments
+    global spent
+    spent, Room.kept, arguments = 0.0, 0, sys.argv[1:] if arguments is None else arguments
     if len(arguments) != 1 or arguments[0] in ("-h", "--help"): return print(__doc__) or 2
     try:
         claim, nodes = read(arguments[0])

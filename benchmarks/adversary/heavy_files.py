@@ -140,6 +140,80 @@ def _logarithms(n: int) -> str:
     return about(function, ["1/3"] * n)
 
 
+def minimum(function: list[Node], **evidence: Any) -> str:
+    """A claim that 1/3 is a minimum, in every variable."""
+    x = ["1/3"] * function[0]["size"]
+    claim = {"kind": "minimum", "eps": "0", "delta": "0", "gap": "0", "radius": "1/2",
+             "within": None, "scope": "ball", "strict": False, "unique": False}  # fmt: skip
+    shown = {
+        "pivot": x,
+        "reach": "1",
+        "growth": "0",
+        "convexity": None,
+        "supports": [],
+        "sharp": [],
+    }
+    claim |= {"global_gap": "0"} if "cases" in evidence else {}
+    whole = {"schema": "goldstein-proof", "version": 2, "claim": claim, "x": x}
+    return json.dumps(whole | {"evidence": shown | evidence, "function": function})
+
+
+def many_pieces(n: int, *lines: list[str]) -> list[Node]:
+    """n entries of a thousand pieces each, which are a line, or two in turn, and their sum."""
+    ends = [f"{k}/1000" for k in range(999)]
+    pieces = [lines[k % len(lines)] for k in range(1000)]
+    return [variable(1), ones(0, [[0]] * n), op("piecewise", 1, breakpoints=ends, pieces=pieces),
+            ones(2, [list(range(n))], n)]  # fmt: skip
+
+
+def _pieces_of_a_minimum(n: int) -> str:
+    return minimum(many_pieces(n, [f"{k}/7" for k in range(32)]))
+
+
+def _lines_of_a_minimum(n: int) -> str:
+    return minimum(many_pieces(n, ["0", "1"]))
+
+
+def _entries_of_a_minimum(n: int) -> str:
+    square = [variable(1), ones(0, [[0]] * n), ones(1, [[0]] * n, columns=n)]
+    return minimum([*square, ones(2, [[0]], n * n)])
+
+
+def _gradients_of_a_minimum(n: int) -> str:
+    total = ones(0, [list(range(n))], n)
+    return minimum([variable(n), total, ones(1, [[0]] * n), ones(2, [[0]], n)])
+
+
+def _variables_of_a_minimum(n: int) -> str:
+    return minimum([variable(20 * n), ones(0, [[0]], 20 * n)])
+
+
+def _cases(n: int) -> str:
+    """As many cases as there are entries, whose kinks have a thousand breakpoints."""
+    ends = [str(k) for k in range(999)]
+    steps = [["0"], *([str(-(k // 2)), "1"] if k % 2 else [str(k // 2)] for k in range(1, 1000))]
+    waves = op("piecewise", 1, breakpoints=ends, pieces=steps)
+    square = op("piecewise", 0, breakpoints=[], pieces=[["0", "0", "1"]])
+    function = [variable(1), ones(0, [[0]] * n), waves,
+                ones(2, [list(range(n))], n), square, op("add", 3, 4)]  # fmt: skip
+    case = {"point": ["0"], "slopes": ["0"] * n, "parts": 1}
+    return minimum(function, cases={"growth": "1", "tree": [case] * (n // 10)})
+
+
+def _long_matrix(n: int) -> str:
+    """The sizes of a table of singular values, stated with long numbers."""
+    size = n // 25
+    document = proof([variable(size), ones(0, [[0]], size)], ["1"] * size, [], kind="plus")
+    long = [f"1/0x{k:x}{'f' * 20000}" for k in range(1, size + 1)]
+    document |= {
+        "version": 2,
+        "evidence": {"points": [["1"] * size], "weights": ["1"], "subgradient": long},
+    }
+    document["term"] = {"name": "nuclear", "weight": "1", "rows": 1, "columns": size,
+                        "left": [["1"]], "right": [[q] for q in long]}  # fmt: skip
+    return json.dumps(document)
+
+
 def _lists(n: int) -> str:
     return '{"schema": [' + "[]," * (10_000 * n) + "[]]}"
 
@@ -169,6 +243,13 @@ HEAVY: dict[str, Callable[[int], str]] = {
     "repeated squares": _squares,
     "long numbers on kinks": _long_kinks,
     "logarithms": _logarithms,
+    "pieces of a minimum": _pieces_of_a_minimum,
+    "lines of a minimum": _lines_of_a_minimum,
+    "entries of a minimum": _entries_of_a_minimum,
+    "gradients of a minimum": _gradients_of_a_minimum,
+    "variables of a minimum": _variables_of_a_minimum,
+    "cases of a minimum": _cases,
+    "long numbers in a term": _long_matrix,
     "lists": _lists,
     "objects": _objects,
 }

@@ -1,8 +1,9 @@
 """Proof files of minima, honest and forged, attacked by a search for lower points.
 
-A random function, in every third file bounds, constraints and penalties, random supports at some
-kinks, some of them wrong on purpose; the numbers of the claim are what `goldstein-check` itself
-derives of them, just so, or a little too good. What is true is found by looking: along axes, at
+A random function, in every fourth file one whose substitutes are sharp or cost something, in every
+third bounds, constraints and penalties; random supports at some kinks, some of them wrong on
+purpose; the numbers of the claim are what `goldstein-check` itself derives of them, just so, or a
+little too good. What is true is found by looking: along axes, at
 random points of the ball, in decimals of some digits (`exact_oracle`). A claim that such a point
 contradicts must not be TRUE.
 """
@@ -27,7 +28,7 @@ from benchmarks.adversary.exact_oracle import (
     rationals,
 )
 from benchmarks.adversary.limit_files import limits, place, texts
-from benchmarks.adversary.proof_files import Program, ProofFile, written
+from benchmarks.adversary.proof_files import ABS, Program, ProofFile, op, rows, variable, written
 
 import goldstein_check as own
 
@@ -76,6 +77,56 @@ def random_minimum(seed: int) -> Document:
         "schema": "goldstein-proof", "version": 2, "claim": claim, "x": texts(rng, pivot),
         "function": nodes, "evidence": evidence,
     }  # fmt: skip
+
+
+def held_minimum(seed: int) -> Document:
+    """Norms, ramps, and kinks of what bends, around 0: substitutes that are sharp, or cost."""
+    rng = random.Random(seed)
+    pivot = [
+        Fraction(rng.choice([0, 0, 0, 1, -1]), rng.choice([4, 64]))
+        for _ in range(rng.choice([1, 2]))
+    ]
+    nodes, ends, supports, sharp = [variable(len(pivot))], list[int](), list[Any](), list[Any]()
+    for _ in range(rng.randint(1, 3)):
+        what, k = rng.choice(["norm", "bent", "ramp", "pair"]), len(nodes)
+        lines = [[rng.choice(["1", "0", "-1", "2", "1/3"]) for _ in pivot] for _ in range(2)]
+        nodes.append(rows(0, *map(" ".join, lines[: 1 + (what in ("norm", "pair"))])))
+        entry, sigma, bend = {"row": 0}, rng.choice(["1/2", "1/2", "1/4", "3/2"]), "0"
+        if what == "norm":
+            weights = rng.choice(
+                [["0", "0"], ["1/2", "0"], ["3/10", "4/10"], ["3/5", "4/5"], ["0"]]
+            )
+            nodes.append(op("norm2", k, columns=2))
+            parts = [{"place": i, "s": w} for i, w in enumerate(weights)]
+        else:
+            parts = [{"place": 0, "t": "0", "s": rng.choice(["0", "0", "1/2", "-1/2"]), "p": "0"}]
+            if what in ("bent", "pair"):
+                by = rng.choice(["1/2", "-1/4", "1"])
+                size = sum((rational(a) ** 2 for a in lines[0]), Fraction(0))
+                bend = rng.choice(["8", written(rng, 2 * abs(rational(by)) * size)])
+                nodes.append(op("piecewise", k, breakpoints=[], pieces=[["0", "1", by]]))
+            shape = RAMP if what == "ramp" else ABS
+            if what == "pair":
+                parts = [{"place": i, "s": "1/2"} for i in (0, 1)]
+                nodes.append(op("max", len(nodes) - 1, columns=2))
+            else:
+                nodes.append(op("piecewise", len(nodes) - 1, **shape))
+        ends.append(len(nodes) - 1)
+        supports += [{"node": ends[-1]} | entry | part for part in parts]
+        if rng.random() < 0.7:
+            one, other = rng.choice([(0, 1), (1, 0)]) if what in ("norm", "pair") else (0, 0)
+            stated = {"one": one, "other": other, "sigma": sigma, "bend": bend}
+            sharp.append({"node": ends[-1]} | entry | stated)
+    square = {"breakpoints": [], "pieces": [["0", "0", rng.choice(["0", "1/8", "1/2", "2"])]]}
+    nodes += [op("piecewise", 0, **square), rows(len(nodes), " ".join(["1"] * len(pivot)))]
+    nodes.append(op("add", *ends, len(nodes) - 1))
+    reach = rng.choice(["1/8", "1/2", "1", "2"])
+    evidence = {"pivot": texts(rng, pivot), "reach": reach, "growth": "0", "convexity": None,
+                "supports": supports, "sharp": sharp}  # fmt: skip
+    claim = {"kind": "minimum", "eps": "0", "delta": "0", "gap": "0", "within": None,
+             "strict": False, "unique": False, "scope": "ball", "radius": reach}  # fmt: skip
+    return {"schema": "goldstein-proof", "version": 2, "claim": claim, "x": texts(rng, pivot),
+            "function": nodes, "evidence": evidence}  # fmt: skip
 
 
 def give_limits(rng: random.Random, document: Document) -> None:
@@ -153,13 +204,15 @@ def derived(document: Document, folder: Any) -> tuple[Any, Any] | None:
     """Return claim and function as the checker reads them."""
     path = folder / "file.json"
     path.write_text(json.dumps(document))
-    own.spent, own.kept = 0.0, 0
+    own.spent, own.Room.kept = 0.0, 0
     try:
         claim, nodes = own.read(path)
     except own.Unreadable:
         return None
     return claim, claim.get("program", nodes)
 
+
+RAMP = {"breakpoints": ["-1", "0", "1"], "pieces": [["1"], ["0", "-1"], ["0", "1"], ["1"]]}
 
 GROWTHS = [Fraction(q) for q in ("8", "6", "2", "1", "1/2", "1/8", "0", "-1/4", "-1", "-4", "-32")]
 
@@ -260,7 +313,9 @@ def refuted(document: Document, rng: random.Random) -> str:
 
 def files(seed: int, folder: Any) -> Iterator[ProofFile]:
     """Claims just as good as the evidence, and too good ones."""
-    document, rng = random_minimum(seed), random.Random(-seed - 1)
+    held = seed % 4 == 1
+    document = held_minimum(seed) if held else random_minimum(seed)
+    rng = random.Random(-seed - 1)
     read = derived(document, folder)
     if read is None:
         return
@@ -268,7 +323,8 @@ def files(seed: int, folder: Any) -> Iterator[ProofFile]:
         if seed % 3 == 0:
             give_limits(rng, document)
             read = derived(document, folder) or read
-        give_supports(rng, document, read[1])
+        if not held:
+            give_supports(rng, document, read[1])
         shows = fill(rng, document, folder)
         wrong = refuted(document, rng) if shows else ""
     except (own.Refused, own.Unreadable, Undecided, InvalidOperation):

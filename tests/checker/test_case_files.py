@@ -212,7 +212,7 @@ def test_lines_are_on_the_right_side() -> None:
         pieces = case_files.random_pieces(rng, 2)
         nodes = [own.read_node({"op": "variable", "size": 1}, 0, [])]
         nodes.append(own.read_node({"op": "piecewise", "of": [0], **pieces}, 1, nodes))
-        line, s = own.Line(), Fraction(rng.randint(-6, 6), 2)
+        line, s = own.Held(own.NIL), Fraction(rng.randint(-6, 6), 2)
         line.side = rng.choice([-1, 1])
         lo, hi = sorted(Fraction(rng.randint(-12, 12), 4) for _ in range(2))
         ends = [rng.choice([lo, lo, -own.INF]), rng.choice([hi, hi, own.INF])]
@@ -335,3 +335,49 @@ def test_what_is_believed_or_constrained_is_refused_with_its_reason(tmp_path: Pa
         inside.export(tmp_path / "inside", F)
     with pytest.raises(ValueError, match="not about these bounds and constraints"):
         derived.export(tmp_path / "inside", F, bounds=[(-1, 1)] * 2)
+
+
+def test_a_sharp_norm_is_sharp_in_all_its_entries() -> None:
+    """Which entry of a row a sharpness names is nothing that its weights have to have."""
+    found = copy.deepcopy(TREE)
+    del found["claim"]["global_gap"], found["evidence"]["cases"]
+    found["claim"] |= {"radius": "1", "within": "0", "scope": "ball", "strict": True}
+    found |= {"x": ["0", "0"], "function": [
+        {"op": "variable", "size": 2}, {"op": "norm2", "of": [0], "columns": 2},
+    ]}  # fmt: skip
+    documents = []
+    for place, one, other in ((0, 0, 1), (0, 1, 0), (1, 0, 0), (0, 1, 1)):
+        sharp = {"node": 1, "row": 0, "one": one, "other": other, "sigma": "1", "bend": "0"}
+        shown = {"pivot": ["0", "0"], "sharp": [sharp],
+                 "supports": [{"node": 1, "row": 0, "place": place, "s": "0"}]}  # fmt: skip
+        documents.append({**found, "evidence": {**found["evidence"], **shown}})
+    assert [code for code, _ in verdicts(documents)] == [0] * 4
+
+
+def test_the_logarithm_of_1_is_0() -> None:
+    """It is on a breakpoint, where the slopes are one: no side is to be decided."""
+    bent = {"breakpoints": ["0"], "pieces": [["0", "1"], ["0", "1", "-1"]]}
+    function = [
+        {"op": "variable", "size": 1},
+        {"op": "piecewise", "of": [0], "breakpoints": [], "pieces": [["1"]]},
+        {"op": "log", "of": [1]}, {"op": "piecewise", "of": [2], **bent},
+        {"op": "add", "of": [0, 3]},
+    ]  # fmt: skip
+    found = copy.deepcopy(NEAR) | {"x": ["0"], "function": function}
+    found["claim"] |= {"eps": "1", "delta": "0"}
+    found["evidence"] = {"pivot": ["0"], "directions": [["1"]], "weights": ["1"]}
+    assert [code for code, _ in verdicts([found])] == [0]
+
+
+def test_no_entry_of_a_norm_has_a_slope_above_1() -> None:
+    """|w + log 2| at 1: what is enclosed is not longer than 1, to the last digit."""
+    function = [
+        {"op": "variable", "size": 1},
+        {"op": "piecewise", "of": [0], "breakpoints": [], "pieces": [["2"]]},
+        {"op": "log", "of": [1]}, {"op": "add", "of": [0, 2]},
+        {"op": "norm2", "of": [3], "columns": 1},
+    ]  # fmt: skip
+    found = copy.deepcopy(NEAR) | {"x": ["1"], "function": function}
+    found["claim"] |= {"eps": "1", "delta": "0"}
+    found["evidence"] = {"pivot": ["1"], "directions": [["1"], ["-1"]], "weights": ["1", "1"]}
+    assert [code for code, _ in verdicts([found])] == [0]

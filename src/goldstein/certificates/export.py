@@ -65,7 +65,7 @@ class NoProofFile:
 
     kind: ClassVar[str]
 
-    def export(self, path: str | Path, fun: Any = None) -> Path:
+    def export(self, path: str | Path, fun: Any = None, **limits: Any) -> Path:
         """Refuse: `goldstein-check` decides what can be derived from a formula, exactly."""
         raise InputTypeError(
             f"a proof file holds an exact claim about a formula, and this is a {self.kind} "
@@ -107,7 +107,8 @@ def export_proof(
     whole = {"schema": SCHEMA, "version": version, **given, **parts}
     lines = [f"{json.dumps(name)}: {json.dumps(part)}" for name, part in whole.items()]
     described = fun.describe()
-    unknown = sorted({str(node["op"]) for node in described} - _LANGUAGE)
+    functions = [described, *(part["function"] for part in parts.get("constraints", ()))]
+    unknown = sorted({str(node["op"]) for nodes in functions for node in nodes} - _LANGUAGE)
     if unknown:
         raise InputTypeError(
             f"proof files have no node for {', '.join(unknown)}; hand over what "
