@@ -308,7 +308,7 @@ def self_check(subject: Subject) -> list[Any] | None:
     words = (
         "This page holds the function, the point and the evidence, and decides here, in exact "
         "arithmetic, whether they prove the claim. Believed are this page, your browser, and that "
-        "the function below is the one you care about. `goldstein-check proof.json` decides the "
+        "the function below is the one you care about. The command goldstein-check decides the "
         "same file without a browser."
     )
     return [part.Proof("proof.json", "application/json", content), part.Text(words)]
