@@ -12,7 +12,7 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
 project = "goldstein"
-author = "the authors of goldstein"
+author = project_copyright = "the authors of goldstein"
 version = release = goldstein.__version__
 html_title = "goldstein"
 
@@ -41,6 +41,7 @@ copybutton_prompt_text = ">>> "
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["cards.css"]
+html_js_files = ["accessible.js"]
 html_copy_source = False
 exclude_patterns = ["_build", "README.md"]
 suppress_warnings = ["config.cache", "ref.python"]

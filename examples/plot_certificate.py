@@ -1,6 +1,7 @@
 """Draw what a Goldstein certificate is: a search, a proof, a check.
 
     python examples/plot_certificate.py docs/images/certificate.svg
+    python examples/plot_certificate.py docs/_static/certificate_tall.svg    # for narrow screens
 
 The suffix chooses the format (SVG or PNG). A run on the function of the README, with a ball large
 enough to be seen. Left: the way of the search to x, along the kink at the bottom of a valley.
@@ -92,10 +93,13 @@ def main() -> None:
     assert found.ok
     # The same bytes for the same picture.
     mpl.rcParams.update({"svg.hashsalt": "goldstein", "font.size": 11})
-    figure, axes = plt.subplots(1, 3, figsize=(11.0, 3.9), layout="constrained")
-    draw_search(axes[0], np.array([*way, res.x]), res.x)
-    draw_proof(axes[1], res.certificate)
-    draw_check(axes[2], found)
+    tall = target.stem.endswith("_tall")
+    rows, size = (["a", "a", "b", "b", "c"], (4.4, 11.0)) if tall else (["abc"], (11.0, 3.9))
+    figure, axes = plt.subplot_mosaic([list(row) for row in rows], figsize=size,
+                                      layout="constrained")  # fmt: skip
+    draw_search(axes["a"], np.array([*way, res.x]), res.x)
+    draw_proof(axes["b"], res.certificate)
+    draw_check(axes["c"], found)
     target.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(target, metadata={"Date": None} if target.suffix == ".svg" else None, dpi=110)
     plt.close(figure)

@@ -6,6 +6,7 @@
     python -m benchmarks.optiprofiler                    # about eight minutes of one core
     python -m benchmarks.optiprofiler --only plain       # one family
     python -m benchmarks.optiprofiler --half tuning      # the half that settings are chosen on
+    python -m benchmarks.optiprofiler --only plain --among goldstein COBYQA   # a score is relative
     python -m benchmarks.optiprofiler --all              # d <= 100, both halves: hours
 
 Families:
@@ -81,7 +82,9 @@ def chosen(family: str, half: str, most: int) -> list[str]:
     return [name for name in names if len(problem_of(name).objgrps) <= RESIDUALS]
 
 
-def measure(family: str, names: list[str], most: int) -> tuple[list[str], Any, Any]:
+def measure(
+    family: str, names: list[str], most: int, among: list[str] | None
+) -> tuple[list[str], Any, Any]:
     """Return the names of the methods, their scores by tolerance, and the profiles."""
     from benchmarks.optiprofiler import solvers
 
@@ -89,6 +92,7 @@ def measure(family: str, names: list[str], most: int) -> tuple[list[str], Any, A
 
     gradients = family == "residuals"
     methods = solvers.with_gradients() if gradients else solvers.values_only(family == "noisy")
+    methods = {name: method for name, method in methods.items() if among is None or name in among}
     options: dict[str, Any] = {
         "feature_name": "noisy" if family == "noisy" else "plain",
         "n_runs": 1,
@@ -173,14 +177,15 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=FAMILIES, default=list(FAMILIES))
     parser.add_argument("--half", choices=HALVES, default="held-out")
     parser.add_argument("--all", action="store_true", help="up to 100 variables, both halves")
+    parser.add_argument("--among", nargs="+", metavar="METHOD", help="these methods alone")
     asked = parser.parse_args()
     check_installed()
     most = MANY if asked.all else FEW
-    reported = asked.half == "held-out" and not asked.all
+    reported = asked.half == "held-out" and not asked.all and asked.among is None
     parts = []
     for family in asked.only:
         names = chosen(family, asked.half, most)
-        methods, scores, curves = measure(family, names, most)
+        methods, scores, curves = measure(family, names, most, asked.among)
         parts.append(table(family, len(names), methods, scores, curves))
         print(parts[-1], flush=True)
         if reported:

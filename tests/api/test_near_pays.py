@@ -29,6 +29,14 @@ def long_filter_design():
     return filter_design(400, 21)
 
 
+def design_without_its_edge():
+    """As many kinks as variables and one more meet, seen in small balls alone."""
+    w = np.linspace(0, np.pi, 440)
+    w = w[(w < 1.1) | (w > 1.3)]
+    table = np.cos(np.outer(w, np.arange(21)))
+    return gs.max(abs(table @ gs.Variable(21) - (w < 1.2).astype(float))), np.zeros(21)
+
+
 def facilities():
     rng = np.random.default_rng(0)
     customers, x = rng.normal(size=(20, 2)), gs.Variable(6)
@@ -36,7 +44,10 @@ def facilities():
     return gs.max(ways), rng.normal(size=6)
 
 
-@pytest.mark.parametrize("make", [enclosing_circle, filter_design, long_filter_design, facilities])
+PIVOTS = [enclosing_circle, filter_design, long_filter_design, design_without_its_edge, facilities]
+
+
+@pytest.mark.parametrize("make", PIVOTS)
 def test_pivots_of_maxima_of_norms_and_chebyshev_fits_are_found(make):
     f, x0 = make()
     plain = gs.minimize(f, x0, **TARGET)

@@ -172,6 +172,7 @@ def test_a_design_is_proved_and_the_proofs_refuse_lies() -> None:
     assert d.bound.gamma == pytest.approx(d.norm, rel=2e-6)
     grid = max(largest_gain(system.closed_loop(d.K), w) for w in np.linspace(0, 20, 2001))
     assert grid <= d.norm * (1 + 1e-12)
+    assert "proved: stability and norm" in repr(d)
     assert d.certificate.verify(hinfnorm(system)).ok
     # Below the norm no matrix proves anything; nor does a wrong matrix, or a feedback that is none.
     assert prove_norm(system, d.K, d.norm * (1 - 1e-6)) is None

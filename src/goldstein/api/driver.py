@@ -95,6 +95,9 @@ def _available() -> bool:
 
 T = TypeVar("T")
 
+#: A search that failed and went so many times as far as x0 is told to begin elsewhere.
+AWAY = 50.0
+
 #: Endings that say less than that the user has stopped the run.
 _CUT_SHORT = (
     Status.STOPPED,
@@ -386,7 +389,8 @@ class Task:
         proof, request = answer.certificate, run.request
         confidence = getattr(proof, "confidence", None)
         sure = "" if confidence is None else f"by statistics of values, confidence {confidence:g}"
-        said = (what, answer.detail, sure, _large_ball(request.delta, self.point, answer.x))
+        size = _large_ball(request.delta, self.point, answer.x)
+        said = (what, answer.detail, sure, size, "" if success else _far(self.point, answer.x))
         return Result(
             x=answer.x.copy() if self.layout is None else put_together(self.layout, answer.x),
             fun=math.nan if answer.fun is None else answer.fun,
@@ -447,6 +451,13 @@ def _require(kind: Stationarity, oracle: Oracle) -> None:
     if kind.require is not None:
         point = np.zeros(oracle.dim or 1)
         kind.require(Problem.of(oracle, point), point)
+
+
+def _far(start: Vector, x: Vector) -> str:
+    """Say so where a run that failed has left everything behind."""
+    if np.abs(x).max() <= AWAY * max(1.0, np.abs(start).max()):
+        return ""
+    return "x is far from x0: try other starts (goldstein.parallel.multistart takes many)"
 
 
 def _large_ball(delta: float, start: Vector, x: Vector) -> str:

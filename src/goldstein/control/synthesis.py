@@ -228,6 +228,12 @@ class Design:
     order: int
     norms: list[float]
 
+    def __repr__(self) -> str:
+        proofs = {"stability": self.stability, "norm": self.bound}
+        proved = " and ".join(name for name, proof in proofs.items() if proof is not None)
+        shape = "x".join(map(str, self.K.shape))
+        return f"<Design norm {self.norm:.6g}, order {self.order}, K {shape}; proved: {proved}>"
+
     def controller(self) -> tuple[Matrix, Matrix, Matrix, Matrix]:
         """Return A, B, C, D of the controller."""
         m, p = (size - self.order for size in self.K.shape)

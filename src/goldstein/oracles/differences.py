@@ -140,7 +140,7 @@ class Stencil:
         relative = CENTRAL if self.central else FORWARD
         if self.noise:
             clear = math.sqrt(2.0 * y.size) * self.noise**0.75 / (BLURRED * (self.steep or 1.0))
-            relative = max(relative, min(clear, SHORT * math.sqrt(self.noise)))
+            relative = max(relative, min(clear, SHORT * math.sqrt(min(self.noise, 1.0))))
         return self.limited(relative * np.maximum(1.0, np.abs(y)))
 
     def limited(self, step: Vector) -> Vector:

@@ -103,7 +103,7 @@ class PartiallySeparable(Oracle):
 
     @property
     def name(self) -> str:
-        return f"PartiallySeparable sum of {self.elements} elements"
+        return f"sum of {self.elements} elements"
 
     @property
     def indices(self) -> Indices:

@@ -120,7 +120,7 @@ PATIENT_SECONDS = 3.0
 
 #: Parts of what is left that the first attempt, in the largest ball, may take, and a later one;
 #: with fewer seconds left than this no other one begins.
-SHARES, WORTH_A_TRY = (0.25, 0.5), 0.25
+SHARES, WORTH_A_TRY = (0.2, 0.7), 0.25
 
 #: Targets that bring a proof about constraints no nearer, before one gives up.
 PATIENCE = 2
@@ -138,7 +138,7 @@ def near_targets(eps: float, delta: float, smallest: float) -> Iterator[tuple[fl
     (0.001, 0.01)
     """
     yield eps, delta
-    yield from smaller_targets(eps, delta, smallest)
+    yield from smaller_targets(eps, _NEXT_DELTA * delta, smallest)
 
 
 def smaller_targets(eps: float, delta: float, smallest: float) -> Iterator[tuple[float, float]]:

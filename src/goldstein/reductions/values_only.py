@@ -43,7 +43,7 @@ from goldstein.reductions.functions import Violation
 from goldstein.reductions.penalty import Penalty
 from goldstein.result import Status
 from goldstein.solvers import Evidence, Request, Solver
-from goldstein.solvers.evolution import close_in, evolve, follow_models
+from goldstein.solvers.evolution import MOST_OF_MODELS, close_in, evolve, follow_models
 from goldstein.solvers.values import AVERAGED, CONFIDENCE, TwoPoints, Values
 
 #: Of the radius, the part that is left to the search; boxes have the rest.
@@ -68,6 +68,10 @@ MOST_CLOSED_IN = 8
 #: Where noise is this part of max(1, |f|) differences lead nowhere: models of values go first. A
 #: level of 1e-3 is measured as less than that once in fifty times.
 COARSE = 1.5e-4
+
+#: Values for each variable, and one more, of those; then a population of points spreads so far,
+#: against the size of x.
+FIRST, WIDE = 20, 0.3
 
 #: How far the end of a noisy search may be from a minimum, as a part of the way it went: for a
 #: simplex, and for a population; and the most variables of a population.
@@ -131,7 +135,20 @@ class ValuesOnly(Reduction):
         self._start = x
         noise = self._stencil.noise
         coarse = self._modelling and noise > COARSE and noise > COARSE * abs(self._value(x))
-        return self._modelled(x)[0] if coarse else x
+        return self._led_down(x) if coarse else x
+
+    def _led_down(self, x: Vector) -> Vector:
+        """Return where models lead that see through the noise, and a population from there."""
+        each, seed = x.size + 1, self.request.seed
+        place, _ = self._modelled(x, FIRST * each)
+        left = self.values.limit - self.values.calls
+        spread = WIDE * max(1.0, float(np.abs(place).max()))
+        how = (spread, self._stencil.noise, seed, lambda: self.run.late, DOUBLINGS)
+        with self.values.reserved(int(max(KEPT * left, left - MOST_OF_MODELS * each))):
+            place = evolve(self._how.asked(self.values), lambda points: points, place, *how)
+        with suppress(OutOfCalls):  # it may be another one where f is lower
+            self._differences.measure_noise(place)
+        return place
 
     def stage(self, x: Vector, stage: int) -> Vector | Answer:
         target = replace(
@@ -158,10 +175,10 @@ class ValuesOnly(Reduction):
                 return replace(found, x=other, fun=fun)
         return found
 
-    def _modelled(self, x: Vector) -> tuple[Vector, float]:
-        most, late = self.values.limit - self.values.calls, lambda: self.run.late
+    def _modelled(self, x: Vector, most: float = math.inf) -> tuple[Vector, float]:
+        most = min(most, (1.0 - KEPT) * (self.values.limit - self.values.calls))
         value, noise = self._differences.value, self._stencil.noise
-        return follow_models(value, x, noise, int((1.0 - KEPT) * most), late)
+        return follow_models(value, x, noise, int(most), lambda: self.run.late)
 
     def ended(self, x: Vector, status: Status) -> Answer:
         return replace(self._last or Answer(x, status), status=status)

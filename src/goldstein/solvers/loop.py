@@ -211,7 +211,7 @@ ENDINGS: dict[type[Exception], Status] = {
 def ended_by(ending: Exception) -> tuple[Status, str]:
     """Return how a run ends by what was found out, and what a status does not say by itself."""
     status = ENDINGS[type(ending)]
-    return status, str(ending) if status is Status.BALL_TOO_SMALL else ""
+    return status, str(ending).rstrip(".") if status is Status.BALL_TOO_SMALL else ""
 
 
 #: Endings that take nothing from a certificate in hand.
