@@ -3,18 +3,23 @@
     python -m benchmarks.calls run FILE --set first second --levels 1e-3 1e-6 --method auto
     python -m benchmarks.calls compare BEFORE AFTER
     python -m benchmarks.calls report FILE
+    python -m benchmarks.calls peers --set second third     # those that need nothing built
 
 Sets: both halves of the public suite (`benchmarks.halves`) and the third one (`benchmarks.third`),
 up to `--dim` variables. A run has arrived where f is above its last value by 1e-6 of the whole fall
 at most, and is near enough where that is eps delta / 4: so far the theorem wants it to fall, and
 what comes then is a proof. A duplicate is a question (value or gradient) about a point, to the last
 bit, that was asked before; a look for noise has to ask again, and is counted by itself. A run that
-fails counts as twice the limit. Finished runs are never repeated.
+fails counts as twice the limit. Finished runs are never repeated. `peers` asks the solvers with
+gradients of `benchmarks.optiprofiler` and ours for 1e-6 (eps = delta), all within `--max-calls`
+values and gradients, and prints who came how close to the best value of all, and our calls against
+those of the best of them.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import sys
@@ -28,6 +33,7 @@ from typing import Any
 import numpy as np
 from benchmarks.ablation import use
 from benchmarks.halves import half_of
+from benchmarks.optiprofiler import solvers
 from benchmarks.third import PROBLEMS
 
 import goldstein as gs
@@ -223,10 +229,77 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
+class OutOfCalls(Exception):
+    """The calls of a peer are over."""
+
+
+def course_of(solver: Any, fun: Any, jac: Any, x0: Any, most: int) -> list[tuple[int, float]]:
+    """Calls and f whenever a peer's f was lowest."""
+    watched = Watched(fun, jac)
+
+    class Problem:
+        """A gradient of a peer is counted by a value at its point: see `Counted`."""
+
+        def value(self, x: Any) -> float:
+            if watched.calls >= most:
+                raise OutOfCalls
+            return watched.fun(x)
+
+        def grad(self, x: Any) -> Any:
+            return jac(x)
+
+    # Peers divide by zero and overflow as they please: what they found until then counts.
+    with contextlib.suppress(OutOfCalls, ArithmeticError, ValueError, gs.GoldsteinError):
+        solver(Problem().value, np.array(x0, dtype=float))
+    return watched.course
+
+
+def peers(asked: Any) -> None:
+    warnings.simplefilter("ignore")
+    np.seterr(all="ignore")
+    solvers.EVALUATIONS = 10**6  # no limit but ours
+    theirs = {k: v for k, v in solvers.with_gradients().items() if k != "auto"}
+    for part in asked.set:
+        rows = []
+        for _, _, fun, jac, x0, best in problems([part], asked.dim):
+            start = float(fun(x0))
+            watched = Watched(fun, jac)
+            with contextlib.suppress(gs.GoldsteinError):
+                gs.minimize(
+                    watched.fun, x0, watched.jac, eps=1e-6, delta=1e-6, rng=0,
+                    max_calls=asked.max_calls, max_time=asked.max_time, method=asked.method,
+                )  # fmt: skip
+            courses = {asked.method: watched.course}
+            for name, solver in theirs.items():
+                courses[name] = course_of(solver, fun, jac, x0, asked.max_calls)
+            lowest = [fx for course in courses.values() for _, fx in course[-1:]]
+            rows.append((start, min([*lowest, *([] if best is None else [best])]), courses))
+        for accuracy in ACCURACIES[1:]:
+            print(compared(rows, part, accuracy, asked.method), flush=True)
+
+
+def compared(rows: list[Any], part: str, accuracy: float, ours: str) -> str:
+    """Who solved how many, and our calls against the best of the others."""
+    solved, logs = Counter[str](), []
+    for start, best, courses in rows:
+        goal = best + accuracy * (start - best)
+        calls = {
+            name: next((n for n, fx in course if fx <= goal), math.inf)
+            for name, course in courses.items()
+        }
+        solved.update(name for name, n in calls.items() if n < math.inf)
+        mine = calls.pop(ours)
+        if mine < math.inf and min(calls.values()) < math.inf:
+            logs.append(math.log(mine / min(calls.values())))
+    ratio = math.exp(sum(logs) / max(1, len(logs)))
+    who = ", ".join(f"{name} {n}" for name, n in solved.most_common())
+    return f"{part} {accuracy:g}: {ratio:.2f} of the best peer's calls ({len(logs)}); {who}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("command", choices=("run", "compare", "report"))
-    parser.add_argument("file", type=Path)
+    parser.add_argument("command", choices=("run", "compare", "report", "peers"))
+    parser.add_argument("file", type=Path, nargs="?")
     parser.add_argument("after", type=Path, nargs="?")
     parser.add_argument("--set", nargs="*", default=["first", "second"])
     parser.add_argument("--levels", nargs="*", type=float, default=[1e-3, 1e-6])
@@ -242,6 +315,8 @@ def main() -> None:
         run(asked.file, asked)
     elif asked.command == "compare":
         compare(asked.file, asked.after)
+    elif asked.command == "peers":
+        peers(asked)
     else:
         report(asked.file)
 

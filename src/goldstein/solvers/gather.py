@@ -78,8 +78,9 @@ class Enrichment:
     #: And by how much.
     descent_fall: float = 0.0
     kinks: int = 0
-    #: f at x, once it is known.
+    #: f at x, once it is known, and the point where it was last compared with that.
     value: float | None = None
+    tried: Vector | None = None
 
     def value_at(self, oracle: CountedOracle, x: Vector) -> float:
         """Return f at x, asked for once."""
@@ -134,11 +135,13 @@ def enrich(
                 # Values are for the report only: look at the steps 1, 2, 4, 8, ... and at the end.
                 look = asked & (asked - 1) == 0 or since == patience - 1
                 if look and found.descent is None and oracle.has_value:
-                    here = found.value_at(oracle, x)
-                    fall = here - oracle.value(streams.trial_point(x, m, norm, radius, ratio))
-                    # What rounding explains is no fall.
-                    least = max(0.25 * radius * norm, ROUNDED * abs(here))
-                    found.saw(fall, least, -m / norm, radius * (1.0 - ratio / 8.0))
+                    trial = streams.trial_point(x, m, norm, radius, ratio)
+                    if found.tried is None or not np.array_equal(trial, found.tried):
+                        found.tried, here = trial, found.value_at(oracle, x)
+                        fall = here - oracle.value(trial)
+                        # What rounding explains is no fall.
+                        least = max(0.25 * radius * norm, ROUNDED * abs(here))
+                        found.saw(fall, least, -m / norm, radius * (1.0 - ratio / 8.0))
                 if since >= (patience if found.descent is None else min(patience, SETTLED)):
                     return
                 stuck = old >= _STUCK or since >= max(_SLOW, x.size // 8)

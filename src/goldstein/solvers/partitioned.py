@@ -1,18 +1,13 @@
-"""What is known of the elements of a sum: linear pieces of each one, and its curvature.
-
-Points on chosen sides of the kinks of many elements at once.
-
-Close to a minimum of a sum of many elements, every element has a kink of its own next to x, and a
-share of the weight that its second side must get for the gradients to cancel; `side_expansion`
-says which sides a few points must lie on for that, and here they are placed there.
-
-A search for sums of elements: a bundle of every element, and a sparse model of all of them.
+"""A search for sums of elements: a bundle of every element, and a sparse model of all of them.
 
 Luksan and Vlcek (Technical report 916, Prague 2005) gave every element a variable metric of its
-own. Here every element has linear pieces of its own besides, so one evaluation of the sum teaches
-the model as much as K evaluations would teach a bundle of the sum, and a few dozen of them find a
-minimum with as many kinks as variables. In the end it places points on chosen sides of all kinks
-(`kink_sides`) and leaves their gradients to the bundle member, which has to prove it.
+own. Here every element has linear pieces of its own besides, each with its curvature, so one
+evaluation of the sum teaches the model as much as K evaluations would teach a bundle of the sum,
+and some dozens of them find a minimum with as many kinks as variables.
+
+Close to it every element with a kink next to x has multipliers: the shares of the weight that its
+sides must get for the gradients to cancel. In the end points are placed on chosen sides of all
+kinks at once, and their gradients are left to the bundle member, which has to prove it.
 """
 
 from __future__ import annotations
@@ -38,7 +33,7 @@ from goldstein.numerics.element_model import (
 )
 from goldstein.oracles import CountedOracle
 from goldstein.oracles.separable import PartiallySeparable
-from goldstein.solvers.gather import HELP, SideExpansion, longest_together
+from goldstein.solvers.gather import HELP, MISSING, POINTS, RATIO, expansion, longest_together
 from goldstein.solvers.logic.portfolio import begin_afresh, leave_to_proof, take_in
 
 #: A piece that lies above its element, which is then not convex, counts by this times the squared
@@ -48,8 +43,11 @@ LOCALITY = 0.5
 #: A change of slope over the step, against what is known of the curvature, that must be a kink.
 JUMP = 10.0
 
-#: Curvature falls by no more than this factor at once.
-FLAT = 1e-2
+#: A step says nothing about curvature where it is nearly orthogonal to what is not known yet.
+UNCLEAR = 0.1
+
+#: Values are the integral of the mean of two slopes up to this part, or there was a kink.
+UNEVEN, ROUNDING = 0.01, 1e-15
 
 #: Steps below this part of the largest variable say nothing about curvature where none is known.
 TINY = 1e-3
@@ -64,7 +62,7 @@ class ElementBundle:
     levels, slopes, points : (p, K), (p, m, K), (p, m, K): the pieces, at x, and where they are from
     used : (p, K), bool
     weights : (p, K): multipliers of the last model
-    curvature : (m, m, K)
+    curvatures : (p, m, m, K): of every piece, as far as it is known
     """
 
     def __init__(
@@ -78,12 +76,22 @@ class ElementBundle:
         self.points: Cube = np.zeros((pieces, width, count))
         self.used: Mask = np.zeros((pieces, count), dtype=bool)
         self.weights: Matrix = np.zeros((pieces, count))
-        self.curvature: Cube = np.zeros((width, width, count))
-        self._bent: Mask = np.zeros(count, dtype=bool)
+        self.curvatures: Cube = np.zeros((pieces, width, width, count))
+        self._bent: Mask = np.zeros((pieces, count), dtype=bool)
         self._all: Indices = np.arange(count)
         # The piece that belongs to x must not go while x stays.
         self._home: Indices = np.zeros(count, dtype=np.intp)
         self._put(self._home, values, gradients, system.gather(x))
+
+    @property
+    def curvature(self) -> Cube:
+        """(m, m, K): that of all pieces, with the multipliers of the last model."""
+        return np.einsum("pk,pmnk->mnk", self.weights, self.curvatures)
+
+    def curvatures_of(self, place: tuple[Indices, Indices]) -> Cube:
+        """(m, m, K): those of one piece of every element."""
+        slot, element = place
+        return self.curvatures[slot, :, :, element].transpose(1, 2, 0)
 
     @property
     def value(self) -> float:
@@ -96,13 +104,13 @@ class ElementBundle:
         errors = self.values - self.levels
         far = LOCALITY * squares(self.points - self.system.gather(self.x))
         errors = np.where(errors < 0.0, np.maximum(-errors, far), errors)
+        curvature = self.curvature
         found = minimise_elements(
-            self.system, self.values - errors, self.slopes, self.used, self.curvature, mu, ROUGH,
-            late,
-        )  # fmt: skip
-        self.weights = found.weights
+            self.system, self.values - errors, self.slopes, self.used, curvature, mu, ROUGH, late
+        )
+        self.weights = np.where(self.used, found.weights, 0.0)
         step = self.system.gather(found.v)
-        bent = float(np.vdot(step, along(self.curvature, step)))
+        bent = float(np.vdot(step, along(curvature, step)))
         quadratic = 0.5 * (mu * float(found.v @ found.v) + bent)
         fall = float((self.values - found.tops).sum()) - quadratic
         return found, fall, self.system.scatter(combined(self.slopes, found.weights))
@@ -111,22 +119,25 @@ class ElementBundle:
         """Take the elements at y in; x moves there, or stays."""
         own = self.system.gather(y)
         offset = self.system.gather(y - self.x)
-        self._learn_curvature(own, gradients)
+        bent, curvature = self._learn_curvature(own, offset, values, gradients)
         # The piece that goes is the most similar one: both sides of a kink stay.
         unlike = np.where(self.used, squares(gradients - self.slopes), -1.0)
-        slot = unlike.argmin(axis=0)
         if moves:
+            slot = unlike.argmin(axis=0)
             self.levels += along(self.slopes, offset)
             self.x, self.values = y, values
             level = values
             self._home = slot
         else:
-            # Where that is the one of x itself, the lowest goes.
-            heights = self.levels.copy()
-            heights[self._home, self._all] = np.inf
-            slot = np.where(slot == self._home, heights.argmin(axis=0), slot)
-            level = values - (gradients * offset).sum(axis=0)
+            # The one of x itself stays, and another one like it is nothing new.
+            twin = unlike[self._home, self._all] <= TWIN**2 * squares(gradients)
+            unlike[self._home, self._all] = np.where(twin, -2.0, np.inf)
+            slot = unlike.argmin(axis=0)
+            own = np.where(twin, self.system.gather(self.x), own)
+            level = np.where(twin, self.values, values - (gradients * offset).sum(axis=0))
         self._put(slot, level, gradients, own)
+        self._bent[slot, self._all] = bent
+        self.curvatures[slot, :, :, self._all] = curvature.transpose(2, 0, 1)
 
     def _put(self, slot: Indices, level: Vector, gradients: Matrix, own: Matrix) -> None:
         self.levels[slot, self._all] = level
@@ -134,39 +145,50 @@ class ElementBundle:
         self.points[slot, :, self._all] = own.T
         self.used[slot, self._all] = True
 
-    def _learn_curvature(self, own: Matrix, gradients: Matrix) -> None:
-        """BFGS, element by element, between points on the same side of its kinks.
+    def _learn_curvature(
+        self, own: Matrix, offset: Matrix, values: Vector, gradients: Matrix
+    ) -> tuple[Mask, Cube]:
+        """Symmetric rank one, between points on the same side of the kinks of an element.
 
-        Among the pieces it is the one whose slope differs least, for its distance, from the new.
+        Among such pieces it is the one whose slope differs least, for its distance, from the new.
+        Returns the curvature of the new piece, and whether anything is known of it.
         """
         lengths = squares(own - self.points)
-        known = self.used & (lengths > 0.0)
-        rates = squares(gradients - self.slopes) / np.where(known, lengths, 1.0)
-        slot = np.where(known, rates, np.inf).argmin(axis=0)
+        # On one side of the kinks a value follows the mean of both slopes.
+        above = values - self.levels - along(self.slopes, offset)
+        slope = np.einsum("pmk,pmk->pk", own - self.points, gradients - self.slopes)
+        even = np.abs(above - 0.5 * slope) <= UNEVEN * np.abs(slope) + ROUNDING * np.abs(values)
+        rates = squares(gradients - self.slopes) / np.where(lengths > 0.0, lengths, 1.0)
+        rates = np.where(self.used & (lengths > 0.0) & even, rates, np.inf)
+        slot = rates.argmin(axis=0)
         place = slot, self._all
+        rate, square = rates[place], lengths[place]
         y = gradients - self.slopes[slot, :, self._all].T
         s = own - self.points[slot, :, self._all].T
-        rate, square = rates[place], lengths[place]
-        sy = (s * y).sum(axis=0)
-        sizes = np.sqrt((self.curvature * self.curvature).sum(axis=(0, 1)))
-        usual = float(np.median(sizes[self._bent])) if self._bent.any() else 0.0
+        bent, curvature = self._bent[place], self.curvatures_of(place)
+        sizes = np.sqrt((curvature * curvature).sum(axis=(0, 1)))
+        usual = float(np.median(sizes[bent])) if bent.any() else 0.0
         limit = (JUMP * np.maximum(sizes, usual)) ** 2
         shortest = (TINY * max(1.0, float(np.abs(self.x).max()))) ** 2
-        plausible = np.where(self._bent, rate <= limit, square >= shortest)
-        # Flat or bent downwards, on the same side: then what seemed curvature was a kink.
-        flat = self._bent & (sy < FLAT * sizes * square)
-        y = np.where(flat, FLAT * sizes * s, y)
-        sy = np.where(flat, FLAT * sizes * square, sy)
-        good = known[place] & (sy > 1e-12 * square) & plausible
-        first = good & ~self._bent
-        scale = (y * y).sum(axis=0)[first] / sy[first]
-        self.curvature[:, :, first] = np.eye(len(y))[:, :, None] * scale
-        self._bent |= first
-        image = along(self.curvature, s)
-        bend = (s * image).sum(axis=0)
-        good &= bend > 1e-12 * square
-        y, image, sy, bend = y[:, good], image[:, good], sy[good], bend[good]
-        self.curvature[:, :, good] += y[:, None] * y / sy - image[:, None] * image / bend
+        good = np.where(bent, rate <= limit, (square >= shortest) & (rate < np.inf))
+        curvature[:, :, rate == np.inf] = 0.0
+        bent[rate == np.inf] = False
+        first = good & ~bent & (slope[place] > 0.0)
+        scale = (y * y).sum(axis=0)[first] / slope[place][first]
+        curvature[:, :, first] = np.eye(len(y))[:, :, None] * scale
+        bent |= first
+        missed = y - along(curvature, s)
+        bend = (s * missed).sum(axis=0)
+        good &= bent & (bend**2 > UNCLEAR**2 * square * squares(missed))
+        missed, bend = missed[:, good], bend[good]
+        curvature[:, :, good] += missed[:, None] * missed / bend
+        # Flat or bent downwards: then what seemed curvature was a kink, or the piece is not convex.
+        less = np.flatnonzero(good)[bend < 0.0]
+        if less.size:
+            values, vectors = np.linalg.eigh(curvature[:, :, less].transpose(2, 0, 1))
+            bowls = vectors * values.clip(0.0)[:, None] @ vectors.transpose(0, 2, 1)
+            curvature[:, :, less] = bowls.transpose(1, 2, 0)
+        return bent, curvature
 
 
 def squares(vectors: Cube) -> Matrix:
@@ -175,16 +197,19 @@ def squares(vectors: Cube) -> Matrix:
     return answer
 
 
-#: Slopes that differ by less than this times what the curvature explains need not be those of a
-#: kink; they are, if next to x there is this part of the difference.
-CURVED, SEEN = 5.0, 0.1
+#: Sides of an element, at most, and the least multiplier that makes a side.
+SIDES, LIGHT = 4, 1e-4
 
-#: A piece is from the other side of a kink if its slope is this part, at least, as far from the
-#: first as that of any.
-ACROSS = 0.5
+#: Slopes are of one side if they are this close, against the farthest from the first, or if
+#: curvature explains all but so much of their difference.
+ALIKE, EXPLAINED = 0.1, 0.25
 
-#: Two slopes closer than this, against the longer of them, are the same.
-SAME = 1e-6
+#: Two slopes closer than this, against the longest of the element, are the same; and so close, they
+#: are those of one affine function.
+SAME, TWIN = 1e-3, 1e-6
+
+#: A slope that differs by this from those that are known next to x is that of another side.
+NEW = 1e-2
 
 #: The points lie this part of delta from x, about: curvature must not be felt.
 REACH = 0.02
@@ -192,134 +217,188 @@ REACH = 0.02
 #: And kinks farther than this part of delta, all together, are out of reach.
 FARTHEST = 0.3
 
+#: Points are this many times farther from x in a single variable than in the mean, at most.
+CROSSED = 10.0
+
 #: Added to the diagonal of the system of kinks, whose rows have length 1.
 RIDGE = 1e-10
 
 
 class KinkSides:
-    """Two sides of every element next to x, and points on the ones that are wanted.
+    """The sides of every element next to x, and points on the ones that are wanted.
 
     Attributes
     ----------
-    kinked : (K,), bool: elements with two sides that matter
-    share : (K,): weight that the second side must get, after `weigh`
+    there : (sides, K), bool: which sides an element has; the first one is always there
+    share : (sides, K): weight that each side must get, after `weigh`
     """
 
     def __init__(self, bundle: ElementBundle, delta: float, rng: np.random.Generator) -> None:
         self.bundle, self.rng = bundle, rng
-        used = bundle.used
+        used, slopes, weights = bundle.used, bundle.slopes, bundle.weights
         everyone = np.arange(used.shape[1])
-        weights = np.where(used, bundle.weights, 0.0)
         first = weights.argmax(axis=0)
-        away = squares(bundle.slopes - bundle.slopes[first, :, everyone].T)
-        away = np.where(used, away, 0.0)
+        away = np.where(used, squares(slopes - slopes[first, :, everyone].T), 0.0)
         # Where the piece would meet the first one.
-        apart = away > (SAME**2 * squares(bundle.slopes)).max(axis=0)
+        self._largest = np.where(used, squares(slopes), 0.0).max(axis=0)
+        least = SAME**2 * self._largest
+        apart = away > least
         gaps = np.abs(bundle.levels - bundle.levels[first, everyone])
         far = np.where(apart, gaps / np.sqrt(np.where(apart, away, 1.0)), np.inf)
         close = far <= longest_together(far.min(axis=0), delta)
-        away = np.where(close, away, 0.0)
-        across = close & (away >= ACROSS**2 * away.max(axis=0))
-        second = np.where(across, weights, -1.0).argmax(axis=0)
-        self.kinked: Mask = across.any(axis=0)
-        back = squares(bundle.slopes - bundle.slopes[second, :, everyone].T)
-        near_second = back < squares(bundle.slopes - bundle.slopes[first, :, everyone].T)
+        span = np.where(close, away, 0.0).max(axis=0)
+        # A kink that the points of the proof may cross counts without a multiplier.
+        crossed = far <= CROSSED * REACH * delta / math.sqrt(bundle.x.size)
+        order = weights + crossed
+        order[first, everyone] = 3.0
         away_from_x = squares(bundle.points - bundle.system.gather(bundle.x))
-        self.levels: list[Vector] = []
-        self.slopes: list[Matrix] = []
-        for there in (used & ~near_second, used & near_second):
-            nearest = np.where(there, away_from_x, np.inf).argmin(axis=0)
-            self.levels.append(bundle.levels[nearest, everyone])
-            self.slopes.append(bundle.slopes[nearest, :, everyone].T)
-        # Where curvature may be all there is to the two sides: to be decided next to x.
-        bend = (bundle.curvature * bundle.curvature).sum(axis=(0, 1))
-        offset = bundle.points[first, :, everyone] - bundle.points[second, :, everyone]
-        self._curved: Mask = away[second, everyone] <= CURVED**2 * bend * squares(offset.T)
-        self._before: Matrix | None = None
+        free, there, levels, found = used.copy(), [], [], []
+        for side in range(SIDES):
+            lead = np.where(free, order, -1.0).argmax(axis=0)
+            place = lead, everyone
+            unlike = slopes - slopes[lead, :, everyone].T
+            offset = bundle.points - bundle.points[lead, :, everyone].T
+            rest = squares(unlike - np.einsum("mnk,pnk->pmk", bundle.curvatures_of(place), offset))
+            gap = squares(unlike)
+            group = free & (
+                (gap <= ALIKE**2 * span) | (rest <= EXPLAINED**2 * gap) | (gap <= least)
+            )
+            heavy = close[place] & (weights[place] >= LIGHT)
+            # A third one may not meet the others anywhere near.
+            there.append(free[place] & (heavy | (side == 0) | (crossed[place] & (side == 1))))
+            known = group & (weights >= np.minimum(weights[place], LIGHT))
+            nearest = np.where(known, away_from_x, np.inf).argmin(axis=0)
+            levels.append(bundle.levels[nearest, everyone])
+            found.append(slopes[nearest, :, everyone].T)
+            free &= ~group
+        self.there: Mask = np.array(there)
+        self.levels, self.slopes = np.array(levels), np.array(found)
+        self.met: Mask = np.zeros_like(self.there)
+        self._base: Indices = rng.integers(0, SIDES, (used.shape[1],))
+
+    @property
+    def count(self) -> Indices:
+        """(K,): how many sides there are."""
+        return self.there.sum(axis=0)
 
     def prepare(self, delta: float) -> bool:
         """Find out how far the kinks are; return whether points on all sides are close enough."""
-        normal = self.slopes[1] - self.slopes[0]
-        self._length = np.where(self.kinked, np.sqrt(squares(normal)), 1.0)
-        self._normal = np.where(self.kinked, normal / self._length, 0.0)
-        solve = self.bundle.system.factorise(self._normal[:, None] * self._normal, RIDGE)
-        if solve is None or not self.kinked.any():
+        normal = np.where(self.there[1:, None], self.slopes[1:] - self.slopes[0], 0.0)
+        length = np.sqrt(squares(normal))
+        length = np.where(length > 0.0, length, 1.0)
+        self._normal = normal / length[:, None]
+        blocks = np.einsum("smk,snk->mnk", self._normal, self._normal)
+        solve = self.bundle.system.factorise(blocks, RIDGE)
+        if solve is None or not self.there[1:].any():
             return False
         self._solve: Callable[[Vector], Vector] = solve
         self._reach = REACH * delta
-        gap = (self.levels[1] - self.levels[0]) / self._length
-        if float(np.linalg.norm(self._step(-gap))) <= FARTHEST * delta:
-            return True
-        # One that is no kink asks for a long step to where its pieces would meet.
-        doubtful = self.kinked & self._curved
-        self.kinked &= ~doubtful
-        return bool(doubtful.any()) and self.prepare(delta)
+        self._to_kinks = self._step((self.levels[0] - self.levels[1:]) / length)
+        return float(np.linalg.norm(self._to_kinks)) <= FARTHEST * delta
 
-    def point(self, second: Mask) -> Vector:
-        """Return a random point where these elements are on their second side, others not."""
-        gap = (self.levels[1] - self.levels[0]) / self._length
-        height = self.rng.uniform(0.7, 1.3, len(second))
-        away = self._step(np.where(second, height, -height))
+    def all_in_turn(self) -> Indices:
+        """Choose a side for every element; the next choices are the other ones."""
+        self._base += 1
+        rank = self._base % self.count
+        right = self.there & (np.cumsum(self.there, axis=0) - 1 == rank)
+        return right.argmax(axis=0)
+
+    def point(self, side: Indices) -> Vector:
+        """Return a random point where every element is on this side."""
+        height = self.rng.uniform(0.7, 1.3, len(side))
+        others = np.arange(1, len(self.there))[:, None]
+        heights = np.where(side == 0, -height, np.where(side == others, height, 0.0))
+        away = self._step(heights)
         away *= self._reach / max(float(np.linalg.norm(away)), 1e-300)
-        return self.bundle.x + self._step(-gap) + away
+        return self.bundle.x + self._to_kinks + away
 
-    def told(self, gradients: Matrix) -> Mask:
-        """Return which elements have these gradients from their second side."""
-        there: Mask = squares(gradients - self.slopes[1]) < squares(gradients - self.slopes[0])
-        return there & self.kinked
+    def told(self, gradients: Matrix) -> Indices:
+        """Return which side these gradients are from."""
+        gap = np.where(self.there, squares(self.slopes - gradients), np.inf)
+        return gap.argmin(axis=0)
 
-    def learn(self, y: Vector, values: Vector, gradients: Matrix) -> None:
+    def learn(self, asked: Indices, y: Vector, values: Vector, gradients: Matrix) -> None:
         """Take the sides that were met at y, next to x, for what they are there."""
-        there = self.told(gradients)
-        self._sort_out(gradients)
+        side, everyone = self.told(gradients), np.arange(len(values))
+        gap = squares(gradients - self.slopes[side, :, everyone].T)
+        apart = np.where(self.there, squares(self.slopes - self.slopes[0]), 0.0).max(axis=0)
+        new = gap > np.maximum(ALIKE**2 * apart, NEW**2 * self._largest)
+        # An unexpected kink has a second side; the side that was asked for is too narrow.
+        side = np.where(new, np.where(self.count == 1, 1, asked), side)
+        self.there[side, everyone] = self.met[side, everyone] = True
         offset = self.bundle.system.gather(y - self.bundle.x)
-        level = values - (gradients * offset).sum(axis=0)
-        for side, met in enumerate((~there, there)):
-            self.levels[side] = np.where(met, level, self.levels[side])
-            self.slopes[side] = np.where(met, gradients, self.slopes[side])
-
-    def _sort_out(self, gradients: Matrix) -> None:
-        """After a visit to each side: was there a jump, next to x, or was it curvature?"""
-        if self._before is None:
-            self._before = gradients
-            return
-        jump = squares(self.slopes[1] - self.slopes[0])
-        smooth = squares(gradients - self._before) < SEEN**2 * jump
-        self.kinked &= ~(self._curved & smooth)
-        self._before = None
+        self.levels[side, everyone] = values - (gradients * offset).sum(axis=0)
+        self.slopes[side, :, everyone] = gradients.T
 
     def better(self, mu: float, late: Callable[[], bool]) -> Vector:
         """Return the step to the minimum of the model made of these sides."""
-        levels = np.minimum(np.stack(self.levels), self.bundle.values)
+        levels = np.minimum(self.levels, self.bundle.values)
         return self._minimum(levels, self.bundle.curvature, mu, late).v
 
     def weigh(self, late: Callable[[], bool]) -> float:
         """Find the shares with which the slopes cancel best; return how long what is left is."""
+        # A side that was never met is none.
+        self.there[1:] &= self.met[1:]
         flat = np.zeros_like(self.bundle.curvature)
-        found = self._minimum(np.zeros((2, self.kinked.size)), flat, 1.0, late)
-        self.share = np.where(self.kinked, found.weights[1].clip(0.0, 1.0), 0.0)
-        left = self.slopes[0] + self.share * (self.slopes[1] - self.slopes[0])
-        return float(np.linalg.norm(self.bundle.system.scatter(left)))
+        found = self._minimum(np.zeros_like(self.levels), flat, 1.0, late)
+        share = np.where(self.there, found.weights.clip(0.0, 1.0), 0.0)
+        self.share = share / share.sum(axis=0)
+        left = self.bundle.system.scatter(combined(self.slopes, self.share))
+        return float(np.linalg.norm(left))
 
     def _minimum(
         self, levels: Matrix, curvature: Cube, mu: float, late: Callable[[], bool]
     ) -> InteriorPoint:
-        used = np.stack([np.ones_like(self.kinked), self.kinked])
-        slopes = np.stack(self.slopes)
         return minimise_elements(
-            self.bundle.system, levels, slopes, used, curvature, mu, FINE, late
+            self.bundle.system, levels, self.slopes, self.there, curvature, mu, FINE, late
         )
 
     def move(self, y: Vector, values: Vector) -> None:
         """Let x be y."""
         offset = self.bundle.system.gather(y - self.bundle.x)
-        for side in range(2):
-            self.levels[side] = self.levels[side] + (self.slopes[side] * offset).sum(axis=0)
+        self.levels = self.levels + along(self.slopes, offset)
         self.bundle.x, self.bundle.values = y, values
 
-    def _step(self, heights: Vector) -> Vector:
+    def _step(self, heights: Matrix) -> Vector:
         """Return the shortest step that rises so far above the kinks."""
-        return self._solve(self.bundle.system.scatter(self._normal * heights))
+        return self._solve(self.bundle.system.scatter(combined(self._normal, heights)))
+
+
+class SidePlan:
+    """What every element still needs for the gradients to cancel.
+
+    As in `SideExpansion`, but for any number of sides, and by the gradients that were met: where a
+    side is too narrow for a point, the others make up for it.
+    """
+
+    def __init__(self, sides: KinkSides, eps: float, most: int) -> None:
+        self.sides = sides
+        jumps = np.where(sides.there[:, None], sides.slopes - sides.slopes[0], 0.0)
+        jump = float(np.linalg.norm(squares(jumps).max(axis=0) ** 0.5))
+        ratio = max(RATIO, 1.0 - 1.0 / int(sides.count.max()))
+        wanted = math.ceil(math.log(MISSING * eps / max(jump, eps)) / math.log(ratio))
+        self.weights = expansion(max(2, min(most, POINTS, wanted)), ratio).tolist()
+        self.missing: Matrix = combined(sides.slopes, sides.share)
+        # Of three sides the one that lacks most need not be the closest to what is missing.
+        self._corners = np.flatnonzero(sides.count > 2)
+        there = sides.there[:, self._corners].T
+        slopes = sides.slopes[:, :, self._corners].transpose(2, 1, 0)
+        ones = np.ones((len(self._corners), 1, there.shape[1]))
+        self._inverse = np.linalg.pinv(np.concatenate([slopes, ones], axis=1) * there[:, None])
+
+    def wanted(self) -> Indices:
+        """Which side is next, in every element?"""
+        mean = self.missing / sum(self.weights)
+        side = self.sides.told(mean)
+        corners = mean[:, self._corners].T
+        extended = np.concatenate([corners, np.ones((len(corners), 1))], axis=1)
+        side[self._corners] = np.einsum("ksm,km->ks", self._inverse, extended).argmax(axis=1)
+        return side
+
+    def told(self, gradients: Matrix) -> bool:
+        """Take note of the gradients of the elements at a point; return whether it was the last."""
+        self.missing -= self.weights.pop(0) * gradients
+        return not self.weights
 
 
 #: Pieces of an element, and with little memory.
@@ -338,7 +417,7 @@ SHRINK, LEAST = 0.2, 1e-7
 
 #: It has arrived when steps are this part of delta, and the combination of gradients this part of
 #: eps; or when this many steps in a row have failed, or after so many in all.
-NEAR, SHORT, FAILURES, MOST = 0.1, 0.5, 8, 100
+NEAR, SHORT, FAILURES, MOST = 0.1, 0.5, 25, 200
 
 #: Gradients are asked for this far from where values are, against the largest variable.
 PERTURBATION = 1e-13
@@ -358,7 +437,7 @@ class PartitionedSearch:
 
     Attributes
     ----------
-    active : it runs
+    bundle : what is known of the elements, while it runs
     due : calls when the next run may begin
     runs : how many there have been
     """
@@ -378,9 +457,9 @@ class PartitionedSearch:
         """Return a search if it can deal with this sum of elements."""
         indices = np.ascontiguousarray(terms.indices.T)
         width, count = indices.shape
-        # Pieces, their points and four temporaries of that size; blocks and their assembly.
+        # Pieces, their points, curvature and temporaries; blocks and their assembly.
         fixed = count * (4 * width * width + 10 * width) + 10 * (terms.dim or 0)
-        each = count * (6 * width + 8)
+        each = count * (9 * width + width * width + 8)
         pieces = min(PIECES, int((max_memory / 8 - fixed) / each))
         if pieces < FEWEST:
             return None
@@ -410,8 +489,7 @@ class PartitionedSearch:
         self._sides: KinkSides | None = None
         self._failures = self._steps = self._round = 0
         self._mu = self._least = 0.0
-        self._pattern: Mask = np.zeros(0, dtype=bool)
-        self._plan: SideExpansion | None = None
+        self._plan: SidePlan | None = None
 
     def _late(self) -> bool:
         return time.perf_counter() > self._deadline
@@ -478,20 +556,18 @@ class PartitionedSearch:
             if self._round == LOOKS:
                 self._weigh(oracle, s, sides)
             return
-        y = sides.point(self._plan.second())
+        y = sides.point(self._plan.wanted())
         take_in(s, y, oracle.gradient(y))
-        self._plan.told(sides.told(self.terms.element_gradients(y).T))
-        if self._plan.is_over:
+        if self._plan.told(self.terms.element_gradients(y).T):
             self._end(oracle, s)
 
     def _visit(self, oracle: CountedOracle, sides: KinkSides) -> None:
-        """Go to one side of every kink, chosen at random, or to the other one."""
-        again = self._round % 3
-        self._pattern = ~self._pattern if again else self.rng.random(len(sides.kinked)) < 0.5
-        y = sides.point(self._pattern)
+        """Go to one side of every kink."""
+        side = sides.all_in_turn()
+        y = sides.point(side)
         if oracle.trial_value(y) < math.inf:
             values = self.terms.element_values(y)
-            sides.learn(y, values, self._gradient(oracle, y))
+            sides.learn(side, y, values, self._gradient(oracle, y))
 
     def _improve(self, oracle: CountedOracle, s: Any, sides: KinkSides) -> None:
         """Step to the minimum of the model made of the sides, if f is lower there."""
@@ -514,9 +590,7 @@ class PartitionedSearch:
         if sides.weigh(self._late) > HELP * s.eps:
             self._end(oracle, s)
             return
-        jumps = sides.slopes[1] - sides.slopes[0]
-        size = float(np.linalg.norm(jumps[:, sides.kinked]))
-        self._plan = SideExpansion(sides.share, size, s.eps, s.most_gradients)
+        self._plan = SidePlan(sides, s.eps, s.most_gradients)
 
     def _end(self, oracle: CountedOracle, s: Any) -> None:
         """Leave the rest to the bundle member."""
