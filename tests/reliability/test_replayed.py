@@ -24,6 +24,8 @@ from benchmarks.adversary.suite import attacks
         ("success", 771001, 421),
         # 3e-11 was stated where 0.09 was asked for: one check of 40 found four times as much.
         ("success", 31601, 19),
+        # A slope that overflows raised ValueError, in `verify` as well.
+        ("minimum-nodes", 7111902, 97),
     ],
 )
 def test_what_once_failed(attack: str, seed: int, index: int) -> None:
