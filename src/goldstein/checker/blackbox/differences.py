@@ -74,6 +74,8 @@ class Differences:
 
     def __init__(self, f: Any, x: Vector, delta: float, box: Box, seed: int) -> None:
         self.f, self.x, self.delta, self.box = f, x, delta, box
+        self._bounded = bool(np.isfinite([box.lower, box.upper]).any())
+        self._moduli = np.abs(x)
         self.rng = np.random.default_rng([seed, 2**20])
         self._coarsest = COARSEST * delta
         #: Values that cost nothing, because they came with a gradient.
@@ -344,14 +346,17 @@ class Differences:
 
         Values that do not change say nothing; or, if they are `constant`, that they should not be.
         """
-        step = np.where(self.box.upper - self.box.lower >= 4.0 * np.abs(step), step, 0.0)
+        if self._bounded:
+            step = np.where(self.box.upper - self.box.lower >= 4.0 * np.abs(step), step, 0.0)
         here = None if constant else self._known(y)
         if here is not None:  # one side may do
             verdict = self._difference(g, step, self.f.value(y + step), here, constant, loose)
             if verdict[0]:
                 return verdict
-        y = self.box.clip(y, np.abs(step))
-        ahead, behind = self.box.clip(y + step), self.box.clip(y - step)
+        y = self.box.clip(y, np.abs(step)) if self._bounded else y
+        ahead, behind = y + step, y - step
+        if self._bounded:
+            ahead, behind = self.box.clip(ahead), self.box.clip(behind)
         high, low = self.f.value(ahead), self.f.value(behind)
         return self._difference(g, ahead - behind, high, low, constant, loose)
 
@@ -359,14 +364,15 @@ class Differences:
         self, g: Vector, way: Vector, high: float, low: float, constant: bool, loose: bool
     ) -> tuple[bool | None, float, float]:
         """Compare a difference of values with <g, way>."""
-        rise, most = high - low, float(np.abs(g) @ np.abs(way))
-        largest = max(abs(high), abs(low), float(np.abs(g) @ np.abs(self.x)))
+        moduli = np.abs(g)
+        rise, most = high - low, float(moduli @ np.abs(way))
+        largest = max(abs(high), abs(low), float(moduli @ self._moduli))
         size, blur = max(most, abs(rise)), ROUNDING * self._unit * largest
         clear = math.isfinite(rise) and size > 0.0 and blur <= BLURRED * size and bool(way.any())
         if not clear or (rise == 0.0 and not constant):
             self._clear |= clear
             return None, 0.0, 0.0 if clear else math.inf
-        miss, length = rise - float(g @ way), float(np.linalg.norm(way))
+        miss, length = rise - float(g @ way), math.sqrt(way @ way)
         gap, allowed = abs(miss) - blur, self._allowed(0.5 * length) * size
         verdict = False if gap > MISTAKE * size else None
         blur *= USUAL / ROUNDING
