@@ -310,7 +310,8 @@ class Differences:
         self, y: Vector, g: Vector, step: float, along: Mask | None = None
     ) -> tuple[bool | None, float]:
         """True where values around y follow the gradient, and along which step; False where they
-        contradict it; or None.
+        contradict it; or None. Once values have disagreed, one direction in which they follow the
+        gradient is not enough: a mistake hides where it is at right angles to the step.
 
         Two steps that miss by the same slope show a mistake; a kink or curvature changes with them,
         and noise gets smaller. One look that is loose, or for a claim about a level place, may be
@@ -320,7 +321,8 @@ class Differences:
         v, constant = self._direction(along), along is not None
         verdict, slope, blur = self._miss(y, g, step * v, constant)
         sharp = blur * USUAL / ROUNDING * np.linalg.norm(v) <= TIGHT * (np.abs(g) @ np.abs(v))
-        if verdict and ((sharp and not self._level) or self._again(y, g, step, along)):
+        luck, doubt = self._level or not sharp, self._clear and along is None
+        if verdict and (not (luck or doubt) or self._again(y, g, step, along, luck)):
             return True, step if sharp else step / RESOLVED
         accuses = 8.0 * step <= LONGEST * self.delta
         step = min(TWICE * step, LONGEST * self.delta if accuses else self._coarsest)
@@ -330,14 +332,15 @@ class Differences:
         if not second or abs(other) > noise:
             same = abs(slope - other) <= 0.25 * abs(other) + blur + more
             return False if verdict is second is False and accuses and same else None, step
-        return self._again(y, g, step, along) or None, step / RESOLVED
+        return self._again(y, g, step, along, True) or None, step / RESOLVED
 
-    def _again(self, y: Vector, g: Vector, step: float, along: Mask | None) -> bool:
+    def _again(
+        self, y: Vector, g: Vector, step: float, along: Mask | None, loose: bool = True
+    ) -> bool:
         """Do values follow the gradient along other directions, and steps that are no multiples?"""
         others = [self.rng.uniform(0.5, 1.0) * step for _ in range(SEVERAL - 1)]
-        return all(
-            self._miss(y, g, s * self._direction(along), along is not None, True)[0] for s in others
-        )
+        constant = along is not None
+        return all(self._miss(y, g, s * self._direction(along), constant, loose)[0] for s in others)
 
     def _miss(
         self, y: Vector, g: Vector, step: Vector, constant: bool = False, loose: bool = False
