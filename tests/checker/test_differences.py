@@ -291,3 +291,116 @@ def test_one_direction_at_right_angles_to_a_mistake_acquits_nobody() -> None:
                 except (ContradictedError, UnresolvedError):
                     pass
     assert passed <= 9
+
+
+class Scripted(Differences):
+    """The look at one point, where what is seen beside it is written down: (alike, verdict)."""
+
+    def __init__(self, first: bool | None, beside: list[tuple[bool | None, bool | None]]) -> None:
+        super().__init__(linear([1.0]), np.zeros(1), DELTA, as_box(None, 1), 0)
+        self._coarsest = 2.0**-4 * DELTA
+        self.first, self.beside, self.smooth = first, beside, 0.0
+        self.steps: list[float] = []
+
+    def finest(self, y: Any, g: Any, along: Any = None) -> float:
+        return 2.0**-24 * DELTA
+
+    def agree(self, y: Any, g: Any, step: float, along: Any = None) -> tuple[bool | None, float]:
+        if not y.any():
+            self.steps.append(step)
+            return self.first, step
+        return self.beside.pop(0)[1], step
+
+    def _gradient(self, z: Any) -> Any:
+        alike = self.beside[0][0] if self.beside else None
+        if alike is None and self.beside:
+            self.beside.pop(0)
+        return None if alike is None else np.array([1.0 if alike else -1.0])
+
+    def _require_same(self, y: Any, g: Any) -> None:
+        pass
+
+    def _require_kink(self, y: Any, g: Any, step: float) -> None:
+        pass
+
+    def _smoothly(self, y: Any, g: Any) -> float:
+        return self.smooth
+
+
+def said(first: bool | None, *beside: tuple[bool | None, bool | None], smooth: float = 0.0) -> Any:
+    some = Scripted(first, list(beside))
+    some.smooth = smooth
+    try:
+        return some._resolved(np.zeros(1), np.ones(1)) / DELTA
+    except (ContradictedError, UnresolvedError) as refusal:
+        return type(refusal)
+
+
+OTHER, NOTHING, AGAINST = (False, True), (True, None), (True, False)
+
+
+def test_one_look_that_agrees_acquits_a_gradient() -> None:
+    assert said(True) == 2.0**-24
+    assert said(None, (True, True)) == 2.0**-24
+    assert said(None, NOTHING, AGAINST, AGAINST, AGAINST, (True, True)) < 2.0**-4
+    assert said(None, (None, None), (True, True)) < 2.0**-4
+
+
+def test_other_pieces_leave_a_point_behind_if_they_are_four_times_as_many() -> None:
+    assert said(None, OTHER, OTHER, OTHER, OTHER) < 2.0**-4
+    assert said(None, *[OTHER] * 3) < 2.0**-4  # nothing else is seen then
+    assert said(None, NOTHING, *[OTHER] * 3) is UnresolvedError
+    assert said(None, NOTHING, *[OTHER] * 4) < 2.0**-4
+    assert said(None, NOTHING, NOTHING, *[OTHER] * 7) is UnresolvedError
+    assert said(None, NOTHING, NOTHING, *[OTHER] * 8) < 2.0**-4
+    assert said(None, *[(False, None)] * 30) is UnresolvedError
+
+
+def test_who_leaves_a_point_behind_must_not_meet_what_contradicts_it() -> None:
+    assert said(None, AGAINST, *[OTHER] * 8) is UnresolvedError
+    assert said(None, AGAINST, AGAINST, *[OTHER] * 12) is UnresolvedError
+    assert said(None, AGAINST, AGAINST, AGAINST, *[OTHER] * 12) is ContradictedError
+    assert said(None, *[(False, False)] * 8) is UnresolvedError
+
+
+def test_a_gradient_that_changes_in_proportion_will_do_where_values_say_nothing() -> None:
+    assert said(None, smooth=0.25 * DELTA) == 0.25
+    some = Scripted(None, [])
+    some.smooth, some._clear = DELTA, True
+    with pytest.raises(UnresolvedError):
+        some._resolved(np.zeros(1), np.ones(1))
+    large = Counted(lambda x: 1e30, lambda x: 1.0 + 2.0 * x)
+    look = looked(large)
+    assert look.resolution([(np.zeros(1), np.ones(1))]).max() <= 2.0**-4 * DELTA
+    assert not look.clear
+    rounded = Counted(lambda x: 1e30, lambda x: 1.0 + np.round(x / DELTA))
+    for seed in range(5):
+        with pytest.raises(UnresolvedError):
+            resolved(rounded, seed=seed)
+
+
+def test_the_point_itself_is_looked_at_again_with_longer_steps() -> None:
+    some = Scripted(None, [])
+    with pytest.raises(UnresolvedError):
+        some._resolved(np.zeros(1), np.ones(1))
+    steps = np.array(some.steps) / DELTA
+    assert steps[0] == 2.0**-24
+    assert steps[-1] == 2.0**-4
+    assert set(steps[2:] / steps[1:-1]) == {4.0}
+
+
+def test_a_lie_at_one_point_is_no_kink() -> None:
+    """f is straight there: what is beside the point does not acquit it."""
+    lie = Counted(lambda x: x[0], lambda x: [1.0 if x[0] else 0.5])
+    for seed in range(10):
+        with pytest.raises(ContradictedError):
+            resolved(lie, seed=seed)
+
+
+def test_noise_is_called_noise() -> None:
+    answers = iter([1.04, *[1.0] * 100])
+    f = Counted(lambda x: x[0], lambda x: [next(answers)])
+    some = looked(f)
+    with pytest.raises(ContradictedError) as refusal:
+        some.resolution([(some.x, f.gradient(some.x))])
+    assert refusal.value.gap == pytest.approx(0.04)
