@@ -137,8 +137,19 @@ def test_a_wrong_gradient_is_found_out(wrong: float) -> None:
 def test_a_right_one_is_acquitted_at_the_finest_step_at_once(wrong: float) -> None:
     f = linear([1.0, -2.0], wrong=wrong)
     assert resolved(f, np.zeros(2)) == 0.5 * 2.0**-24 * DELTA
-    assert f.values <= 7  # three directions: the claim rests on this gradient alone
+    assert f.values == 7  # three directions: the claim rests on this gradient alone
     assert f.gradients == 1
+
+
+def test_one_direction_is_enough_for_each_of_several_gradients() -> None:
+    f = linear([1.0, -2.0])
+    known = [(np.full(2, k * 0.1 * DELTA), np.array([1.0, -2.0])) for k in range(3)]
+    looked(f, np.zeros(2)).resolution(known)
+    assert f.values == 7
+    some = looked(linear([1.0, -2.0]), np.zeros(2))
+    some._clear = True  # values have disagreed somewhere
+    some.resolution(known)
+    assert some.f.values == 19
 
 
 def test_another_answer_to_the_same_question_accuses() -> None:
