@@ -58,7 +58,7 @@ def test_claims_of_short_and_long_gradients_hold_for_every_seed():
     for seed in range(600):
         points = x + delta * ways * np.random.default_rng(seed).uniform(0.5, 1.0, ways.shape)
         gradients = np.array([ledge.gradient(y) for y in points])
-        claims.append(Construction(ledge, x, delta, points, gradients, seed).claim(delta))
+        claims.append(Construction(ledge, x, delta, points, gradients, seed).claim(1e-10))
     claims.sort(key=lambda claim: claim.eps)
     for boldest in claims[:5]:
         assert boldest.eps < 1e-12

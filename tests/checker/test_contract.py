@@ -20,7 +20,7 @@ FILES = sorted(FOLDER.rglob("*.py"))
 #: Lines of code (neither blank, nor comment, nor docstring) of its parts, a tenth more than there
 #: were when this was written: near, Goldstein and f + h claims; bounds and constraints; irrational
 #: and large functions; what can only refuse; minima.
-CEILINGS = {"": 1365, "constrained": 545, "enclosed": 925, "blackbox": 630, "minimum": 1585}
+CEILINGS = {"": 1320, "constrained": 545, "enclosed": 925, "blackbox": 665, "minimum": 1680}
 
 ALLOWED = {"numpy", "numpy.typing", "scipy.sparse", "flint"}
 

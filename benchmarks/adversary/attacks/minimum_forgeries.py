@@ -236,7 +236,8 @@ def lower(
             t, y = Fraction(1, 2**60), claim.exact_pivot
             beside = f.exact([a + t * v for a, v in zip(y, way)]) - f.exact(list(y))
             true = true and beside < t * Fraction(claim.slope) / 2 + 2 * error
-        said = f"{fields}: f falls by {float(fall)!r}, claimed {claim.fall!r}"
+        about = float(max(min(fall, Fraction(10) ** 300), -(Fraction(10) ** 300)))
+        said = f"{fields}: f falls by {about!r}, claimed {claim.fall!r}"
         seen.claim(ok, label, bool(true), said, own=not fields)
 
 

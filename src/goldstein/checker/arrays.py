@@ -9,5 +9,3 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 Indices = NDArray[np.intp]
-
-__all__ = ["Indices", "Mask", "Matrix", "Vector"]

@@ -13,9 +13,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.checker.rounding import UNIT, gamma, mean_length, norm_upper, up
 
 Record = Mapping[str, Any]
@@ -95,7 +94,7 @@ def l1_box_gap(x: Vector, v: Vector, weights: Vector, lower: Vector, upper: Vect
     return math.inf if np.isinf(ways[open_]).any() else products_upper(gains[open_], ways[open_])
 
 
-def groups_gap(x: Vector, v: Vector, groups: Sequence[NDArray[np.intp]], weights: Vector) -> float:
+def groups_gap(x: Vector, v: Vector, groups: Sequence[Indices], weights: Vector) -> float:
     """h = sum_k weights_k |x_k| over blocks x_k of x: |v_k| <= weights_k, and v is 0 elsewhere."""
     everything = np.concatenate(groups)
     if np.unique(everything).size < everything.size or (everything < 0).any():

@@ -52,9 +52,7 @@ def flattened(point: Any, layout: Layout, name: str) -> Vector:
     """Return the numbers of a point that must be laid out like this, keys in any order."""
     found, arrays = taken_apart(_in_order(point, layout), name)
     if found != layout:
-        raise InputTypeError(
-            f"{name} has the layout {shown(found)}, expected {shown(layout)}, that of the point."
-        )
+        raise InputTypeError(f"{name} has the layout {shown(found)}, expected {shown(layout)}.")
     return np.concatenate([array.ravel() for array in arrays])
 
 
@@ -192,7 +190,7 @@ class Asked:
         raw = np.asarray(self._answer(self.function.value, x))
         if raw.size != 1 or raw.dtype.kind not in "fiub" or not np.isfinite(raw).all():
             raise InputError(f"a value is {str(raw)[:40]}, expected one finite number.")
-        return float(raw.reshape(()).item())
+        return float(raw.item())
 
     def gradient(self, y: Vector) -> Vector:
         raw = np.asarray(self._answer(self.function.gradient, y))

@@ -28,8 +28,7 @@ def unusable(x: Vector, vectors: Matrix, weights: Vector) -> str:
         return "an entry is not finite"
     if (weights < 0).any() or not weights.any():
         return "the weights are negative, or all 0"
-    with np.errstate(over="ignore"):
-        total = float(weights.sum())
+    total = sum(weights.tolist())
     return "" if math.isfinite(total) else "the sum of the weights is beyond float64; scale them"
 
 
@@ -44,8 +43,6 @@ def bound(limits: sides.Limits, weights: Vector, allowance: int = 1) -> float:
 
 def combined_upper(weights: Vector, limits: Sequence[Sequence[Fraction]]) -> float:
     """Return an upper bound of |sum a_j g_j| / sum a_j for exact vectors."""
-    if len(limits) == 1:  # its weight cancels
-        return sqrt_upper(squared_norm(limits[0]))
     shares = [Fraction(float(a)) for a in weights]
     total = sum(shares, Fraction(0))
     return sqrt_upper(squared_norm(exact.exact_combination(shares, limits)) / (total * total))

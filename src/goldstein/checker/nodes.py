@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, reduce
 from itertools import accumulate, pairwise
-from operator import matmul, mul
+from operator import add, matmul, mul
 from typing import Any
 
 import numpy as np
@@ -190,10 +190,9 @@ class Product(Node):
 
     def fits(self) -> bool:
         block = self.batch * self.inner
-        if len(self.sizes) != 2 or block < 1 or any(s < 1 or s % block for s in self.sizes):
-            return False
-        n, m = self.shape
-        return self.size == self.batch * n * m
+        tables = block > 0 and all(s > 0 and s % block == 0 for s in self.sizes)
+        right = tables and len(self.sizes) == 2
+        return right and self.size == self.batch * self.shape[0] * self.shape[1]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -230,10 +229,9 @@ class Piecewise(Kinked):
         lengths = {len(piece) for piece in self.pieces}
         ascending = all(a < b for a, b in pairwise(self.breakpoints))
         count = len(self.pieces) == len(self.breakpoints) + 1
-        if not (super().fits() and ascending and count and len(lengths) == 1 and min(lengths) > 0):
-            return False
+        right = super().fits() and ascending and count and len(lengths) == 1 and min(lengths) > 0
         steps = zip(self.breakpoints, pairwise(self.pieces))
-        return all(polynomial(left, t) == polynomial(right, t) for t, (left, right) in steps)
+        return right and all(polynomial(a, t) == polynomial(b, t) for t, (a, b) in steps)
 
     @cached_property
     def flat(self) -> bool:  # type: ignore[override]
@@ -334,9 +332,9 @@ class Order(Kinked):
 
     def fits(self) -> bool:
         n = self.columns
-        if n < 1 or len(self.sizes) != 1 or self.sizes[0] % n or self.weights.ndim != 2:
-            return False
-        return self.weights.shape[1] == n and self.size == self.sizes[0] // n * len(self.weights)
+        table = n > 0 and len(self.sizes) == 1 and self.sizes[0] % n == 0
+        right = table and self.weights.ndim == 2 and self.weights.shape[1] == n
+        return right and self.size == self.sizes[0] // n * len(self.weights)
 
     def matters(self, start: int, length: int) -> bool:
         """Does the order of so many entries from a place on, numbered over all rows, matter?"""
@@ -395,21 +393,14 @@ def times(a: Series, b: Series, product: Callable[[Array, Array], Array]) -> Ser
     length = min(len(a) + len(b) - 1, a[0].longest or MAX_DEGREE + 2)
     if length > MAX_DEGREE + 1:
         raise errors.NotCertifiableError("along a direction a polynomial has too high a degree.")
-    out: list[Any] = [None] * length
-    for i, p in enumerate(a):
-        for j, q in enumerate(b[: max(0, length - i)]):
-            term = product(p, q)
-            out[i + j] = term if out[i + j] is None else out[i + j] + term
-    return out
+    places = (range(max(0, n + 1 - len(b)), min(n + 1, len(a))) for n in range(length))
+    return [reduce(add, (product(a[i], b[n - i]) for i in some)) for n, some in enumerate(places)]
 
 
 def _horner(table: Coefficients, u: Series, piece: Indices) -> Series:
     """Evaluate the polynomial of its piece at every entry."""
-    columns = [type(u[0]).of(column)[piece] for column in zip(*table)]
-    out = [columns[-1]]
-    for column in reversed(columns[:-1]):
-        out = plus(times(out, u, mul), [column])
-    return out
+    first, *rest = reversed([type(u[0]).of(column)[piece] for column in zip(*table)])
+    return reduce(lambda out, column: plus(times(out, u, mul), [column]), rest, [first])
 
 
 def polynomial(coefficients: Sequence[Fraction], t: Fraction) -> Fraction:

@@ -115,12 +115,10 @@ def combination_norm_upper(weights: Vector, rows: Matrix) -> float:
 
 
 def _mean_moduli(w: Vector, g: Matrix) -> Vector:
-    """Return sum_j w_j |g_j|, entry by entry, without a second copy of a large matrix."""
-    if g.size <= _LARGE:
-        return w.dot(np.abs(g))
+    """Return sum_j w_j |g_j|, entry by entry; of a large matrix there is no second copy."""
     width = max(1, _LARGE // len(w))
     blocks = range(0, g.shape[1], width)
-    return np.concatenate([w @ np.abs(g[:, first : first + width]) for first in blocks])
+    return np.concatenate([w.dot(np.abs(g[:, first : first + width])) for first in blocks])
 
 
 def _combination_norm_exact(w: Vector, g: Matrix) -> float:

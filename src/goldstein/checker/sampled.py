@@ -112,8 +112,7 @@ class Rows:
         mean = rounding.combination_norm_upper(weights, rows)
         if (owners == OBJECTIVE).all() or not mean:
             return mean
-        with np.errstate(over="ignore"):
-            total = up(math.fsum(weights.tolist()))
+        total = up(math.fsum(weights.tolist()))
         return up(up(mean * total) / rounding.sum_lower(weights[owners == OBJECTIVE]))
 
     def scale(self, rows: Matrix) -> float:
@@ -132,8 +131,7 @@ def rows_of(cert: Any, problem: Problem) -> Rows:
 
 def _used(points: Matrix, gradients: Matrix, weights: Vector) -> tuple[Matrix, Matrix, Vector]:
     """Leave out rows of no weight; large arrays are not worth a copy where there are none."""
-    used: Any = weights > 0
-    used = slice(None) if used.all() else used
+    used: Any = slice(None) if (weights > 0).all() else weights > 0
     return points[used], gradients[used], weights[used]
 
 
@@ -143,11 +141,8 @@ def check(cert: Any, problem: Problem, seed: int, check_values: bool = True) -> 
     The checks stop where a later one would mean nothing. `seed` is that of the displacements.
     """
     found = Verification(eps=math.inf, delta=math.inf, label="conditional")
-    if not (
-        _check_numbers(found, cert)
-        and check_layout(found, cert, problem.layout)
-        and _check_place(found, cert, problem)
-    ):
+    fits = _check_numbers(found, cert) and check_layout(found, cert, problem.layout)
+    if not (fits and _check_place(found, cert, problem)):
         return found
     share = _check_term(found, cert, problem)
     try:
@@ -199,11 +194,10 @@ def _check_place(found: Verification, cert: Any, problem: Problem) -> bool:
         inside = problem.box.contains(cert.x) and problem.box.contains(points)
         found.add("bounds", inside, "all points inside" if inside else "a point is outside")
     found.delta = max(distances_upper(points, cert.x), default=0.0)
-    within = found.delta <= cert.delta
-    if not within:  # the claim may be between the exact radius and our upper bound of it
-        limit = Fraction(cert.delta) ** 2
-        within = all(squared_distance(y, cert.x) <= limit for y in points)
-        found.delta = cert.delta if within else found.delta
+    # The claim may be between the exact radius and our upper bound of it.
+    limit = Fraction(cert.delta) ** 2
+    within = found.delta <= cert.delta or all(squared_distance(y, cert.x) <= limit for y in points)
+    found.delta = min(found.delta, cert.delta) if within else found.delta
     found.add("ball", within, f"points within {found.delta:.6g}, claimed {cert.delta:.6g}")
     return inside and within
 

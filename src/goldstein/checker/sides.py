@@ -8,7 +8,7 @@ that stays constant near y (or beside it) may sit on a kink for good: the kink i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from itertools import chain
@@ -43,9 +43,8 @@ class Limits(NamedTuple):
     rad: Matrix
 
 
-def exact_limits(rows: Iterable[list[Fraction]]) -> Limits:
+def exact_limits(exact: list[list[Fraction]]) -> Limits:
     """Return limits that are known exactly."""
-    exact = list(rows)
     mid = np.array([[nearest_float(g) for g in row] for row in exact])
     return Limits(exact, mid, np.zeros_like(mid))
 
@@ -156,7 +155,7 @@ class Point:
         Raises `NotCertifiableError` where a direction stays on a kink. `pause` is called between
         the steps, and may raise.
         """
-        return exact_limits(Side(self, v, pause).gradient().fractions for v in directions)
+        return exact_limits([Side(self, v, pause).gradient().fractions for v in directions])
 
 
 class Side:
@@ -232,9 +231,7 @@ class Side:
         flat = all(self.program.nodes[b].flat and b not in self.felt for b in ancestors)
         if places and not (flat and not any(self.point.moves(self, k, {i: 1}) for i in places)):
             what = "the point is on" if self.v is None else "the direction stays on"
-            raise NotCertifiableError(
-                f"{what} a kink: it does not show a point of differentiability."
-            )
+            raise NotCertifiableError(f"{what} a kink: f need not be differentiable there.")
 
     def constant(self, k: int) -> NDArray[np.bool_]:
         """Return which entries of a node are proved to be constant here."""
@@ -269,11 +266,8 @@ def point_at(program: Program, y: Numbers, gradients: int = 1, box: Any = None) 
     """
     from goldstein.checker.enclosed.point import EnclosedPoint, is_small
 
-    if (
-        box is None
-        and is_small(program, gradients)
-        and all(node.rational for node in program.nodes)
-    ):
+    rational = box is None and all(node.rational for node in program.nodes)
+    if rational and is_small(program, gradients):
         with suppress(Irrational):  # a number of too many digits
             return Point(program, y)
     return EnclosedPoint(program, y, box)

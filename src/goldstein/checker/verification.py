@@ -60,9 +60,8 @@ class Verification:
     def __repr__(self) -> str:
         verdict = "VERIFIED" if self.ok else "NOT VERIFIED"
         head = f"{verdict}: eps = {self.eps:.6g}, delta = {self.delta:.6g}, label {self.label}"
-        return "\n".join(
-            [head, *(f"  [{'ok' if c.ok else 'FAIL'}] {c.name}: {c.message}" for c in self.checks)]
-        )
+        lines = (f"  [{'ok' if c.ok else 'FAIL'}] {c.name}: {c.message}" for c in self.checks)
+        return "\n".join([head, *lines])
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(repr(self))}</pre>"

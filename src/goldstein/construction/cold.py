@@ -173,6 +173,12 @@ COARSER, WIDEST = 32.0, 2.0**-8
 SMALLER = 64.0
 
 
+def farther(resolution: Vector | float, delta: float) -> Vector | float:
+    """Return how far beside points one looks who says of a point what holds, once and for all."""
+    fine = COARSER * float(np.max(resolution)) <= WIDEST * delta
+    return (COARSER if fine else 1.0) * resolution
+
+
 def gathered(
     oracle: CountedOracle, x: Vector, target: Request, found: Enrichment, deadline: float
 ) -> Enrichment:
@@ -271,8 +277,7 @@ class Cold:
             # What is proved of a smaller ball is true of this one, and f may be smooth there.
             self._target, self._refused = replace(self._target, delta=delta / SMALLER), unresolved
             return False
-        fine = COARSER * float(np.max(self._resolution)) <= WIDEST * delta
-        built.place.resolution = (COARSER if fine else 1.0) * self._resolution
+        built.place.resolution = farther(self._resolution, delta)
         return True
 
     def _goes_on(self, built: Construction) -> bool:

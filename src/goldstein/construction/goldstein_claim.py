@@ -61,8 +61,9 @@ FINE = 2.0**-18
 #: And where what f resolves is more than this part of it, a claim is checked whole.
 COARSE = 2.0**-10
 
-#: A claim that is better than it has to be is stated with this much room.
-ROOMY = 1.25
+#: A claim that is better than it has to be is stated with this much room, and is never finer than
+#: this part of what was asked for: it may not hold under another rounding of f.
+ROOMY, FINEST = 1.25, 2.0**-10
 
 #: On another machine the user's own code rounds x by some units in the last place, and gradients
 #: may differ by a small part of eps only: so many units have to fit into eps.
@@ -224,7 +225,7 @@ class Construction:
         if math.isinf(eps) or weights is None:
             return None
         if eps <= enough:  # no more than was asked for has to survive
-            eps = min(enough, ROOMY * eps)
+            eps = min(enough, max(ROOMY * eps, FINEST * enough))
         self._require_determinism(eps, rows, weights)
         return self._stated(eps, rows, weights, meta, descent)
 

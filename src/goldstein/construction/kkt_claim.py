@@ -27,6 +27,7 @@ from goldstein.checker.sampled import Problem as Checked
 from goldstein.checker.sampled import Rows, rows_of
 from goldstein.construction.goldstein_claim import (
     FINE,
+    FINEST,
     MARGIN,
     ROOM,
     ROOMY,
@@ -45,10 +46,6 @@ SPARE = 0.9
 
 #: Pairs of points beside x that are looked at: more than a check will.
 CENTRE_PAIRS = 6
-
-#: Nothing finer is stated than this part of what was asked for: it may not hold under another
-#: rounding of f.
-FINEST = 2.0**-10
 
 #: One looks this much farther than what f was found to resolve: a check may find a coarser step.
 FARTHER = 8.0

@@ -21,6 +21,7 @@ from goldstein.certificates.goldstein import PlusCertificate
 from goldstein.checker.arrays import Vector
 from goldstein.checker.fenchel import term_share
 from goldstein.checker.rounding import distance_upper
+from goldstein.construction.cold import farther
 from goldstein.construction.goldstein_claim import Construction
 from goldstein.construction.judge import Judge, last_calls
 from goldstein.errors import InputError, KinkError, OutOfCalls
@@ -353,7 +354,8 @@ class ProxTerm(base.Reduction):
         )
         if length <= enough or request.eps == 0.0:
             known = [(y, g - v) for y, g in built.rests_on()]
-            built.place.resolution = self._judge.look(x, known)
+            steps = self._judge.look(x, known)
+            built.place.resolution = steps if request.eps else farther(steps, request.delta)
         tilted = built.claim(max(request.eps - 2.0 * share, 0.0), self.run.meta, weights=weights)
         if tilted is None:
             return None

@@ -39,7 +39,8 @@ def look_beside(
     step = _check_values(found, rows, seed) if check_values else 0.0
     if not found.ok:
         return step
-    place, best = Neighbourhood(cert.x, cert.delta, problem.box, step), partial(rebound, rows)
+    place = Neighbourhood(cert.x, cert.delta, problem.box, step)
+    best = partial(rebound, rows, enough=goal)
     near = resample(rows.ask, place, rows.points, rows.owners, rows.weights, best, goal, seed)
     words = f"eps {near + share:.6g} with every point displaced a little"
     words += "" if near <= goal else ": one sits on a kink, where gradients mean nothing"
@@ -81,13 +82,14 @@ def _heaviest(rows: Any, i: int) -> list[tuple[Vector, Vector]]:
 
 
 def rebound(
-    claim: Any, rows: Matrix, owners: Indices, known: Vector | None = None
+    claim: Any, rows: Matrix, owners: Indices, known: Vector | None = None, enough: float = -1.0
 ) -> tuple[float, Vector]:
-    """Return the bound for known weights, or for better ones without larger multipliers."""
+    """Return the bound for known weights, or for better ones without larger multipliers, where
+    these do not reach `enough`."""
     of_f, weights, best = owners == OBJECTIVE, np.zeros(len(rows)), (math.inf, np.zeros(len(rows)))
     if known is not None:
         best = claim.length(rows, owners, known), known
-    if not of_f.any():
+    if best[0] <= enough or not of_f.any():
         return best
     hull, cone = rows[of_f], rows[~of_f]
     if claim.fixed is None:

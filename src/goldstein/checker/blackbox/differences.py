@@ -74,6 +74,8 @@ class Differences:
 
     def __init__(self, f: Any, x: Vector, delta: float, box: Box, seed: int) -> None:
         self.f, self.x, self.delta, self.box = f, x, delta, box
+        self._bounded = bool(np.isfinite([box.lower, box.upper]).any())
+        self._moduli = np.abs(x)
         self.rng = np.random.default_rng([seed, 2**20])
         self._coarsest = COARSEST * delta
         #: Values that cost nothing, because they came with a gradient.
@@ -82,8 +84,8 @@ class Differences:
         self._size: float | None = getattr(f, "size", None)
         #: Whether values that say something did not agree; and whether some did wherever needed.
         self._clear, self.clear = False, True
-        # Whether a claim rests on gradients that are 0.
-        self._level = False
+        # Whether a claim rests on gradients that are 0, or on one only.
+        self._level = self._alone = False
 
     def resolution(
         self, known: Sequence[tuple[Vector, Vector]], coarsest: float = COARSEST, many: int = MANY
@@ -115,7 +117,7 @@ class Differences:
         free = self.box.lower < self.box.upper
         sizes = np.where(free, np.abs([g for _, g in known]).max(axis=0), 0.0)
         rows = [(y, g) for y, g in known if g[free].any()]
-        self._level = not rows
+        self._level, self._alone = not rows, len(rows) == 1
         step = max([SHORTEST * self.delta, *(self._resolved(y, g) for y, g in rows[:HEAVY])])
         for y, g in rows[HEAVY:many]:
             if self.agree(y, g, self.finest(y, g))[0] is False:
@@ -308,7 +310,9 @@ class Differences:
         self, y: Vector, g: Vector, step: float, along: Mask | None = None
     ) -> tuple[bool | None, float]:
         """True where values around y follow the gradient, and along which step; False where they
-        contradict it; or None.
+        contradict it; or None. Once values have disagreed, and for a claim that rests on this
+        gradient alone, one direction in which they follow it is not enough: a mistake hides where
+        it is at right angles to the step.
 
         Two steps that miss by the same slope show a mistake; a kink or curvature changes with them,
         and noise gets smaller. One look that is loose, or for a claim about a level place, may be
@@ -318,7 +322,9 @@ class Differences:
         v, constant = self._direction(along), along is not None
         verdict, slope, blur = self._miss(y, g, step * v, constant)
         sharp = blur * USUAL / ROUNDING * np.linalg.norm(v) <= TIGHT * (np.abs(g) @ np.abs(v))
-        if verdict and ((sharp and not self._level) or self._again(y, g, step, along)):
+        luck = self._level or not sharp
+        doubt = (self._clear or self._alone) and along is None
+        if verdict and (not (luck or doubt) or self._again(y, g, step, along, luck)):
             return True, step if sharp else step / RESOLVED
         accuses = 8.0 * step <= LONGEST * self.delta
         step = min(TWICE * step, LONGEST * self.delta if accuses else self._coarsest)
@@ -328,14 +334,17 @@ class Differences:
         if not second or abs(other) > noise:
             same = abs(slope - other) <= 0.25 * abs(other) + blur + more
             return False if verdict is second is False and accuses and same else None, step
-        return self._again(y, g, step, along) or None, step / RESOLVED
+        return self._again(y, g, step, along, True) or None, step / RESOLVED
 
-    def _again(self, y: Vector, g: Vector, step: float, along: Mask | None) -> bool:
+    def _again(
+        self, y: Vector, g: Vector, step: float, along: Mask | None, loose: bool = True
+    ) -> bool:
         """Do values follow the gradient along other directions, and steps that are no multiples?"""
-        others = [self.rng.uniform(0.5, 1.0) * step for _ in range(SEVERAL - 1)]
-        return all(
-            self._miss(y, g, s * self._direction(along), along is not None, True)[0] for s in others
-        )
+        # A step that is finest must not be shorter to be as exact.
+        longest = step if loose else 2.0 * step
+        others = [self.rng.uniform(0.5, 1.0) * longest for _ in range(SEVERAL - 1)]
+        constant = along is not None
+        return all(self._miss(y, g, s * self._direction(along), constant, loose)[0] for s in others)
 
     def _miss(
         self, y: Vector, g: Vector, step: Vector, constant: bool = False, loose: bool = False
@@ -344,14 +353,17 @@ class Differences:
 
         Values that do not change say nothing; or, if they are `constant`, that they should not be.
         """
-        step = np.where(self.box.upper - self.box.lower >= 4.0 * np.abs(step), step, 0.0)
+        if self._bounded:
+            step = np.where(self.box.upper - self.box.lower >= 4.0 * np.abs(step), step, 0.0)
         here = None if constant else self._known(y)
         if here is not None:  # one side may do
             verdict = self._difference(g, step, self.f.value(y + step), here, constant, loose)
             if verdict[0]:
                 return verdict
-        y = self.box.clip(y, np.abs(step))
-        ahead, behind = self.box.clip(y + step), self.box.clip(y - step)
+        y = self.box.clip(y, np.abs(step)) if self._bounded else y
+        ahead, behind = y + step, y - step
+        if self._bounded:
+            ahead, behind = self.box.clip(ahead), self.box.clip(behind)
         high, low = self.f.value(ahead), self.f.value(behind)
         return self._difference(g, ahead - behind, high, low, constant, loose)
 
@@ -359,14 +371,15 @@ class Differences:
         self, g: Vector, way: Vector, high: float, low: float, constant: bool, loose: bool
     ) -> tuple[bool | None, float, float]:
         """Compare a difference of values with <g, way>."""
-        rise, most = high - low, float(np.abs(g) @ np.abs(way))
-        largest = max(abs(high), abs(low), float(np.abs(g) @ np.abs(self.x)))
+        moduli = np.abs(g)
+        rise, most = high - low, float(moduli @ np.abs(way))
+        largest = max(abs(high), abs(low), float(moduli @ self._moduli))
         size, blur = max(most, abs(rise)), ROUNDING * self._unit * largest
         clear = math.isfinite(rise) and size > 0.0 and blur <= BLURRED * size and bool(way.any())
         if not clear or (rise == 0.0 and not constant):
             self._clear |= clear
             return None, 0.0, 0.0 if clear else math.inf
-        miss, length = rise - float(g @ way), float(np.linalg.norm(way))
+        miss, length = rise - float(g @ way), math.sqrt(way @ way)
         gap, allowed = abs(miss) - blur, self._allowed(0.5 * length) * size
         verdict = False if gap > MISTAKE * size else None
         blur *= USUAL / ROUNDING

@@ -13,7 +13,8 @@ nearer by, (x + 1e9) - 1e9 is on its kink wherever x is.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -37,6 +38,9 @@ TWIN = 2.0**-2
 #: Perturbations are at most this part of what the bounds leave free: a reflected point stays off
 #: the faces.
 THIN = 2.0**-3
+
+#: Entries of points that are moved together.
+TOGETHER = 2**16
 
 #: Asks for a gradient of the function with this number at a point; a known kink is a `KinkError`.
 Ask = Callable[[int, Vector], Vector]
@@ -76,21 +80,25 @@ class Neighbourhood:
         self.x, self.delta, self.box, self.resolution = x, delta, box, resolution
 
     def perturbed(self, rng: np.random.Generator, y: Vector, times: float = 1.0) -> Vector:
-        """Displace y at random by its perturbation radius, or some of them."""
-        return self.inside(y + self._steps(y, times) * rng.standard_normal(y.size))
+        """Displace y at random by its perturbation radius, or some of them; or all rows of y."""
+        return self.inside(y + self._steps(y, times) * rng.standard_normal(y.shape))
 
     def twin(self, rng: np.random.Generator, z: Vector) -> Vector:
         """Move z by a few units in the last place: a kink it sits on is left behind."""
-        step = rng.choice([-1.0, 1.0], z.size) * rng.uniform(1.0, 2.0, z.size)
-        return self.inside(z + TWIN * self._steps(z) * step)
+        step = rng.uniform(-1.0, 1.0, z.shape)
+        return self.inside(z + TWIN * self._steps(z) * (step + np.copysign(1.0, step)))
 
     def _steps(self, y: Vector, times: float = 1.0) -> Vector:
         wide = times * radius(y, self.delta, self.resolution)
         return np.minimum(wide, THIN * (self.box.upper - self.box.lower))
 
     def inside(self, z: Vector) -> Vector:
-        """Pull a point that has left the ball or the box back into them."""
+        """Pull a point that has left the ball or the box back into them; or all rows of z."""
         z = self.box.reflect(z)
+        if z.ndim > 1:
+            for row in np.flatnonzero(np.array(rounding.distances_upper(z, self.x)) > self.delta):
+                z[row] = self.inside(z[row])
+            return z
         for factor in (1.0 - 2.0**-30, 0.999, 0.5):
             distance = rounding.distance_upper(z, self.x)
             if distance <= self.delta:
@@ -99,8 +107,17 @@ class Neighbourhood:
         return z
 
 
+def in_parts(
+    move: Callable[[Matrix], Matrix], points: Sequence[Vector] | Matrix
+) -> Iterator[Vector]:
+    """Yield points that are moved, some at a time: long ones one by one, for their memory."""
+    some = max(1, TOGETHER // len(points[0]))
+    for first in range(0, len(points), some):
+        yield from move(np.array(points[first : first + some]))
+
+
 def resample(
-    ask: Ask, place: Neighbourhood, points: Sequence[Vector] | Matrix, owners: Indices,
+    ask: Ask, place: Neighbourhood, points: Matrix, owners: Indices,
     weights: Vector, bound: Bound, goal: float, seed: int, rounds: int = ROUNDS,
 ) -> float:  # fmt: skip
     """Return the smallest bound of gradients at perturbed points; the search ends at `goal`.
@@ -110,33 +127,29 @@ def resample(
     points the weights would pick just that one; its twin finds it out.
     """
     best = math.inf
-    # Of every row its draw and its point: the place is drawn again where it is needed again.
-    keys: list[tuple[int, int]] = []
+    # Of every row the point it belongs to, and the place next to that where it was found.
+    keys: list[tuple[int, Vector]] = []
     refuted: set[int] = set()  # by their twins
     rows: list[Vector] = []
-
-    def drawn(draw: int, j: int) -> Vector:
-        return place.perturbed(np.random.default_rng([seed, draw, j]), points[j])
-
     for draw in range(max(2, min(rounds, ROWS // len(points)))):
-        fresh = []
-        for j in range(len(points)):
+        fresh, rng = [], np.random.default_rng([seed, draw])
+        for j, z in enumerate(in_parts(partial(place.perturbed, rng), points)):
             try:
-                g = ask(int(owners[j]), drawn(draw, j))
+                g = ask(int(owners[j]), z)
             except KinkError:
                 continue
             row = _row_of(g, j, keys, rows)
             if row == len(rows):
                 rows.append(g)
-                keys.append((draw, j))
+                keys.append((j, z))
             elif row in refuted:  # the same gradient elsewhere
-                keys[row] = draw, j
+                keys[row] = j, z
                 refuted.remove(row)
             fresh.append(row)
         if not fresh:
             continue
         used = np.array(fresh)
-        of = np.array([owners[j] for _, j in keys])
+        of = np.array([owners[j] for j, _ in keys])
         complete = weights if len(fresh) == len(points) else None
         value, chosen = bound(np.array([rows[r] for r in used]), of[used], complete)
         if value > goal and draw:
@@ -145,23 +158,22 @@ def resample(
         if value <= goal:
             support = np.flatnonzero(chosen > 0)
             carry = used[support]
-            rng = np.random.default_rng([seed, draw, len(points)])
-            others = (place.twin(rng, drawn(*keys[r])) for r in carry)
+            others = in_parts(partial(place.twin, rng), [keys[r][1] for r in carry])
             try:
                 twins = np.array(list(map(ask, of[carry].tolist(), others)))
             except KinkError:
                 continue
             value = max(value, bound(twins, of[carry], chosen[support])[0])
+            if value <= goal:
+                return min(best, value)
             refuted.update(r for r, twin in zip(carry.tolist(), twins) if _differ(twin, rows[r]))
         best = min(best, value)
-        if value <= goal:
-            break
     return best
 
 
-def _row_of(g: Vector, j: int, keys: list[tuple[int, int]], rows: list[Vector]) -> int:
+def _row_of(g: Vector, j: int, keys: list[tuple[int, Vector]], rows: list[Vector]) -> int:
     """Return a new row; what was found beside a point before is not kept twice."""
-    known = (r for r, key in enumerate(keys) if key[1] == j and not _differ(g, rows[r], SAME))
+    known = (r for r, key in enumerate(keys) if key[0] == j and not _differ(g, rows[r], SAME))
     return next(known, len(keys))
 
 

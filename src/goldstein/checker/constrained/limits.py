@@ -76,8 +76,10 @@ def as_box(bounds: Any, dim: int) -> Box:
         sides: Any = bounds.lower, bounds.upper
         if bounds.lower.shape != (dim,):
             raise InputError(f"bounds are for {bounds.lower.size} variables, the point has {dim}.")
-    elif bounds is None or (hasattr(bounds, "lb") and hasattr(bounds, "ub")):
-        sides = getattr(bounds, "lb", -np.inf), getattr(bounds, "ub", np.inf)
+    elif bounds is None:
+        return Box(np.full(dim, -np.inf), np.full(dim, np.inf))
+    elif hasattr(bounds, "lb") and hasattr(bounds, "ub"):
+        sides = bounds.lb, bounds.ub
     else:
         sides = _from_pairs(bounds, dim)
     return Box(*read_sides(sides[0], sides[1], dim, "the bounds", "variable"))

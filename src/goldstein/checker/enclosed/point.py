@@ -400,7 +400,7 @@ class EnclosedPoint(Point):
         irrational = any(isinstance(n, LogSumExp | Norm2) for n in self.program.nodes)
         if small and not boxed and not irrational:
             with suppress(Irrational):  # a logarithm has rational slopes
-                return exact_limits(self._exact_gradient(side) for side in sides)
+                return exact_limits([self._exact_gradient(side) for side in sides])
         found = [side.gradient() for side in sides]
         mids, rads = (np.array([getattr(g, end) for g in found]) for end in ("mid", "rad"))
         require_finite(mids, rads)

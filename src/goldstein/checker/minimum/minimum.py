@@ -336,7 +336,12 @@ def slope_along(program: Program, y: Any, direction: Any) -> Fraction:
         series = node.forward(args, piece)
         moves[k] = series[1] if len(series) > 1 else moves[node.of[0]] * point.enclosed(np.zeros(1))
     end = moves[program.last]
-    return end.fractions[0] if isinstance(end, Exact) else Fraction(float(end.ends()[1][0]))
+    if isinstance(end, Exact):
+        return end.fractions[0]
+    top = float(end.ends()[1][0])
+    if not math.isfinite(top):
+        raise NotCertifiableError("the slope of f is beyond float64.")
+    return Fraction(top)
 
 
 def _leaving(node: Any, piece: Any, ties: Any, move: Any) -> Any:
