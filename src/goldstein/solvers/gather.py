@@ -93,6 +93,19 @@ class Enrichment:
         if fall > least:
             self.descent, self.descent_fall, self.descent_step = along, fall, step
 
+    def compare(
+        self, oracle: CountedOracle, x: Vector, m: Vector, norm: float, radius: float, ratio: float
+    ) -> None:
+        """Compare f a step against m with f at x, once for each such step."""
+        trial = streams.trial_point(x, m, norm, radius, ratio)
+        if self.tried is not None and np.array_equal(trial, self.tried):
+            return
+        self.tried, here = trial, self.value_at(oracle, x)
+        fall = here - oracle.value(trial)
+        # What rounding explains is no fall.
+        least = max(0.25 * radius * norm, ROUNDED * abs(here))
+        self.saw(fall, least, -m / norm, radius * (1.0 - ratio / 8.0))
+
 
 def enrich(
     oracle: CountedOracle,
@@ -135,13 +148,7 @@ def enrich(
                 # Values are for the report only: look at the steps 1, 2, 4, 8, ... and at the end.
                 look = asked & (asked - 1) == 0 or since == patience - 1
                 if look and found.descent is None and oracle.has_value:
-                    trial = streams.trial_point(x, m, norm, radius, ratio)
-                    if found.tried is None or not np.array_equal(trial, found.tried):
-                        found.tried, here = trial, found.value_at(oracle, x)
-                        fall = here - oracle.value(trial)
-                        # What rounding explains is no fall.
-                        least = max(0.25 * radius * norm, ROUNDED * abs(here))
-                        found.saw(fall, least, -m / norm, radius * (1.0 - ratio / 8.0))
+                    found.compare(oracle, x, m, norm, radius, ratio)
                 if since >= (patience if found.descent is None else min(patience, SETTLED)):
                     return
                 stuck = old >= _STUCK or since >= max(_SLOW, x.size // 8)
