@@ -256,8 +256,11 @@ def _gram(A: Any, d: Vector) -> Any:
 
 def with_lines(program: Program, x: Vector, supports: list[Support]) -> MinimumCertificate:
     """State how much lower f can be than at x, on a ball that contains 0."""
+    away = norm_upper(x)
+    if not away < 2.0**1000:
+        raise NotCertifiableError("the point is too far away.")
     line, room = line_below(program, x, supports), 1 + Fraction(2.0**-30)
-    reach = 2.0 ** math.ceil(math.log2(2 + float(np.linalg.norm(x))))
+    reach = 2.0 ** math.ceil(math.log2(2 + away))
     length, most = line.ends
     eps = fraction_upper(room * (Fraction(length) + Fraction(ROOM * norm_upper(line.slope.rad))))
     loss = room * (most + Fraction(ROOM * float(line.loss.rad[0])))
