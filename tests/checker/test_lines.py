@@ -16,7 +16,7 @@ from goldstein.checker.minimum.lines import is_large, line_below
 from goldstein.checker.minimum.supports import Support
 from goldstein.checker.sides import Program
 from goldstein.construction.minimum import kinks_near
-from goldstein.construction.rows import Rows, minimum_by_rows
+from goldstein.construction.rows import Rows, minimum_by_rows, with_lines
 from goldstein.errors import GoldsteinError, InputError, NotCertifiableError
 
 
@@ -280,3 +280,28 @@ def test_a_tall_or_wide_table_of_any_rank_is_solved() -> None:
     ):  # fmt: skip
         cert, _ = minimum_by_rows(F.program(), np.zeros(F.dim), np.inf, False)
         assert cert.gap <= 1e-7 * max(1.0, abs(F.value(cert.x)))
+
+
+def test_functions_without_a_minimum_end_the_method_early(monkeypatch: Any) -> None:
+    """Only sides that all look one way: f falls for ever, and so would the method."""
+    rng, steps = np.random.default_rng(0), []
+    rows = Rows(gs.max(rng.standard_normal((20, 60)) @ gs.Variable(60)).program())
+    solver = rows.solver
+    monkeypatch.setattr(rows, "solver", lambda *given: steps.append(1) or solver(*given))
+    with np.errstate(all="ignore"):
+        rows.minimise(np.ones(60), np.inf)
+    assert 0 < len(steps) < 15
+
+
+@pytest.mark.parametrize("far", [1e305, np.inf, np.nan])
+def test_points_without_a_ball_are_refused_in_words(far: float) -> None:
+    with pytest.raises(NotCertifiableError):
+        with_lines(gs.sum(abs(gs.Variable(2))).program(), np.array([far, 1.0]), [])
+
+
+def test_tables_of_tiny_numbers_do_not_stop_a_run() -> None:
+    """The products of 2^-500 are 0: the method has no step, and the run goes another way."""
+    A = 2.0**-500 * np.random.default_rng(0).integers(-2, 3, (1100, 64))
+    F = gs.sum(abs(A @ gs.Variable(64) - 2.0**-500))
+    found = gs.certify(F, np.ones(64), delta=1e-6, stationarity="minimum", rng=0)
+    assert found.verify(F).ok

@@ -54,6 +54,9 @@ DOWN = tuple(4.0**-k for k in range(1, 14))
 #: How many times the width of an enclosure is allowed for another machine.
 ROOM = 4.0
 
+#: Random directions along which a function is tried, at most.
+RANDOM = 64
+
 _ONE = Span(np.ones(1))
 
 
@@ -274,6 +277,8 @@ class MinimumSearch:
         if problem is not None:
             self.limits = penalised(program, problem, self.y)
             self.program = self.limits.program
+        if time.perf_counter() > deadline:
+            raise NotCertifiableError("there was no time left for a minorant.")
         self.kinks = kinks_near(self.program, self.y)
         self.supports = weighted(self.program, self.y, self.kinks, deadline)
 
@@ -502,7 +507,8 @@ def escapes(program: Program, y: Any, more: Any = (), deadline: float = math.inf
             found.append(-run.slopes[program.last].mid[0])
         except GoldsteinError:
             continue
-    draw = np.random.default_rng(0).standard_normal((2 * program.dim + 8, program.dim))
+    size = min(2 * program.dim + 8, RANDOM), program.dim
+    draw = np.random.default_rng(0).standard_normal(size)
     found += list(draw)
     lengths = [float(np.linalg.norm(h)) for h in found]
     return [h / n for h, n in zip(found, lengths) if 0 < n < math.inf]
@@ -521,9 +527,12 @@ def refuted(
         limits = penalised(program, problem, y)
         program = limits.program
     slopes: list[tuple[Fraction, Vector]] = []
-    for h in escapes(program, y, more, deadline):
+    at, directions = point_at(program, y), escapes(program, y, more, deadline)
+    for h in directions:
+        if time.perf_counter() > deadline:
+            break
         with suppress(NotCertifiableError):
-            slopes.append((slope_along(program, y, h), h))
+            slopes.append((slope_along(at, h), h))
     slope, h = min(slopes, key=lambda pair: pair[0], default=(Fraction(0), x))
     if not (slope < -Fraction(eps) * 2 and slope < 0):
         return None

@@ -35,9 +35,10 @@ from goldstein.errors import NotCertifiableError
 #: Linear systems have no more unknowns than this.
 MOST = 4000
 
-#: Steps at most; which part of the way to the boundary one goes; and how small, relative to f, the
-#: sum of the p (w - s) and m s is in the end.
-STEPS, PART, END = 80, 0.9995, 1e-15
+#: Steps at most; which part of the way to the boundary one goes; how small, relative to f, the sum
+#: of the p (w - s) and m s is in the end; and how large, relative to the first one, where f has no
+#: minimum.
+STEPS, PART, END, LOST = 80, 0.9995, 1e-15, 1e20
 
 #: What is added to the diagonals of systems, relative to them.
 RIDGE = 1e-13
@@ -149,11 +150,12 @@ class Rows:
         s, gap = self.w / 2, (self.times(x) + self.b)[self.row] - self.t
         away = float(np.abs(gap).mean()) + 1e-8
         p, m, left = np.maximum(gap, 0) + away, np.maximum(-gap, 0) + away, self.w - s
+        most = LOST * float(p @ left + m @ s)
         for _ in range(STEPS):
             r = self.times(x) + self.b
             gap = r[self.row] - self.t
             total, size = float(p @ left + m @ s), max(size, float(self.w @ np.abs(gap)))
-            if total <= END * size or time.perf_counter() > deadline:
+            if not END * size < total <= most or time.perf_counter() > deadline:
                 break
             dual = self.c + self.transposed(self.slope + 2 * self.bend * r + self.by_row(s))
             try:

@@ -47,7 +47,7 @@ from goldstein.checker.rationals import (
     to_fractions,
 )
 from goldstein.checker.rounding import up
-from goldstein.checker.sides import Program, finite_numbers, point_at
+from goldstein.checker.sides import Point, Program, finite_numbers, point_at
 from goldstein.checker.verification import Verification
 
 SCOPES = ("ball", "box", "global")
@@ -319,14 +319,14 @@ def _check_scope(found: Verification, claim: Claim, shown: Shown) -> None:
 # --- refutation --------------------------------------------------------------------------------
 
 
-def slope_along(program: Program, y: Any, direction: Any) -> Fraction:
-    """Return an upper bound of the one-sided derivative of f at y; exact where f is rational.
+def slope_along(point: Point, direction: Any) -> Fraction:
+    """Return an upper bound of the one-sided derivative at a point; exact where f is rational.
 
     Every node is locally Lipschitz and has one-sided derivatives, so that they chain: a kink uses
     the slope of the side that its argument goes to, a maximum the largest derivative of those that
     are tied, a norm at 0 the norm of the derivative.
     """
-    point = point_at(program, y)
+    program = point.program
     moves: dict[int, Any] = {0: point.enclosed(finite_numbers(direction, program.dim, "direction"))}
     for k, node in enumerate(program.nodes[1:], 1):
         piece = point.pieces.get(k)
@@ -375,8 +375,8 @@ def check_refutation(cert: Any, program: Program, problem: Any = None) -> Verifi
             feasible = cert.slope is None and not limits.violation(cert.point.tolist())
             found.add("feasibility", feasible, "a feasible point, without a slope")
         if cert.slope is not None:
-            along = to_fractions(cert.direction)
-            slope = fraction_upper(slope_along(program, cert.exact_pivot, along))
+            pivot, along = point_at(program, cert.exact_pivot), to_fractions(cert.direction)
+            slope = fraction_upper(slope_along(pivot, along))
             right = slope <= to_fraction(cert.slope) < 0
             found.add("slope", right, f"derivative {slope:.6g}, claimed {cert.slope:.6g}")
             square = squared_distance(cert.exact_pivot, cert.x)
