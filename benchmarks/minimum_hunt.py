@@ -17,6 +17,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
@@ -41,7 +42,7 @@ from goldstein.construction.minimum import (
     refuted,
     with_gap,
 )
-from goldstein.construction.rows import Rows, with_lines
+from goldstein.construction.rows import minimum_by_rows, with_lines
 from goldstein.errors import GoldsteinError
 
 Exact = Callable[[list[Fraction]], Fraction]
@@ -234,7 +235,7 @@ def curved_wrongly(
     return wrong
 
 
-def hunt(seed: int, counts: Counter[str], n: int = 40) -> None:
+def hunt(seed: int, counts: Counter[str], n: int = 24) -> None:
     """Draw one function and attack everything that is claimed about it."""
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 4))
@@ -343,7 +344,7 @@ def _network(rows: Any, y: list[int], width: int, huber: bool, z: list[Fraction]
     return total
 
 
-def hunt_models(seed: int, counts: Counter[str], n: int = 40) -> None:
+def hunt_models(seed: int, counts: Counter[str], n: int = 24) -> None:
     """Draw a model; attack what is claimed at points of a grid, and where runs end."""
     rng = np.random.default_rng(seed)
     f = model(rng)
@@ -407,14 +408,12 @@ def hunt_lines(seed: int, counts: Counter[str], n: int = 16) -> None:
     moved = [v + Fraction(int(rng.integers(-3, 4)), 3 * 2 ** int(rng.integers(0, 60))) for v in y]
     tried.append((at, moved, random_supports(rng, program, moved)))
     try:
-        with np.errstate(all="ignore"):
-            rows = Rows(program)
-            best, s = rows.minimise(at, math.inf)
-            found = rows.supports(best, s)
+        cert, best = minimum_by_rows(program, at, math.inf, False)
+        found = list(cert.supports)
         tried += [(best, [Fraction(v) for v in best.tolist()], found), (at, y, found)]
-    except (GoldsteinError, ValueError):
+    except GoldsteinError:
         counts["refused"] += 1
-    forged = [(x, z, forge(rng, supports)) for x, z, supports in tried if supports]
+    forged = [(x, z, forge(rng, program, z, own)) for x, z, own in tried if own]
     large, lines.LARGE = lines.LARGE, 1
     try:
         for k, (x, z, supports) in enumerate(tried + forged):
@@ -439,8 +438,8 @@ def random_supports(rng: np.random.Generator, program: Any, y: Any) -> list[Any]
     return found
 
 
-def forge(rng: np.random.Generator, supports: list[Any]) -> list[Any]:
-    """Change one entry of the evidence, or leave one out."""
+def forge(rng: np.random.Generator, program: Any, y: Any, supports: list[Any]) -> list[Any]:
+    """Change one entry of the evidence, or leave one out; best so that gradients cancel."""
     found, j = list(supports), int(rng.integers(len(supports)))
     g, tiny = found[j], Fraction(int(rng.choice([-1, 1])), 2 ** int(rng.integers(0, 70)))
     other = found[int(rng.integers(len(found)))]
@@ -449,11 +448,28 @@ def forge(rng: np.random.Generator, supports: list[Any]) -> list[Any]:
         {"place": other.place}, {"row": other.row, "place": other.place}, {"node": other.node},
         {"s": -g.s}, {"s": g.s * (1 + tiny)},
     ]  # fmt: skip
-    if rng.random() < 0.1:
+    if rng.random() < 0.5:
+        with suppress(GoldsteinError):
+            shift = cancelling(program, y, supports, g)
+            found[j] = g._replace(s=g.s + shift)
+            row = [i for i, h in enumerate(found) if (h.node, h.row) == (g.node, g.row) and i != j]
+            if row and rng.random() < 0.5:  # weights whose sum is 1 again
+                found[row[0]] = found[row[0]]._replace(s=found[row[0]].s - shift)
+    elif rng.random() < 0.1:
         del found[j]
     else:
         found[j] = g._replace(**changes[int(rng.integers(len(changes)))])
     return found
+
+
+def cancelling(program: Any, y: Any, supports: list[Any], g: Any) -> Fraction:
+    """Return the change of a slope after which the line is flat along its row."""
+    slope = lines.line_below(program, y, supports).slope.mid
+    weights = {k: share.mid for k, _, share in lines.terms(program)}
+    row = Pass(program, Region(y, 0.0)).slopes[program.nodes[g.node].of[0]].mid[g.place]
+    with np.errstate(all="ignore"):
+        found = -(slope @ row) / (row @ row) / weights[g.node][g.row]
+    return Fraction(float(found)) if np.isfinite(found) else Fraction(0)
 
 
 def attack_lines(
@@ -493,7 +509,7 @@ def attack_lines(
         counts["false claims"] += wrong
 
 
-def hunt_limited(seed: int, counts: Counter[str], n: int = 40) -> None:
+def hunt_limited(seed: int, counts: Counter[str], n: int = 24) -> None:
     """Draw a function and limits; attack what is claimed at feasible points, compared exactly."""
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 4))
@@ -564,7 +580,7 @@ def with_kinks(rng: np.random.Generator, f: Drawn, x: Any, d: int) -> Drawn:
     return f
 
 
-def hunt_cases(seed: int, counts: Counter[str], n: int = 40) -> None:
+def hunt_cases(seed: int, counts: Counter[str], n: int = 24) -> None:
     """Draw a sum of kinks and a ridge; attack what a tree of cases claims everywhere."""
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 4))
@@ -603,7 +619,7 @@ def ridge_of(x: Any, ridge: Fraction) -> Any:
 
 #: The largest ball is searched for every so many functions: that takes most of the time, and the
 #: checker decides on one ball.
-SEARCHED = 8
+SEARCHED = 16
 
 KINDS = {
     "free": hunt, "limited": hunt_limited, "cases": hunt_cases, "lines": hunt_lines,

@@ -58,10 +58,13 @@ class Rows:
 
     def __init__(self, program: Program) -> None:
         (_, _, rest), *others = terms(program)
+        if not others:
+            raise NotCertifiableError("an affine function has no rows.")
         self.program, self.weights = program, {k: g.mid for k, _, g in others}
         c, self.basis, start = rest.mid, None, {0: [Enclosure(np.zeros(program.dim))]}
         inner = [program.nodes[k].of[0] for k in self.weights]
-        self.tables, lines, kinks = [_matrix(program, k) for k in inner], [], []
+        self.tables, lines = [_matrix(program, k) for k in inner], []
+        kinks = [(np.zeros(0, np.intp), np.zeros(0), np.zeros(0))]
         if program.dim > MOST and len(inner) == 1 and not _is_single(self.tables[0]):
             _, singular, V = np.linalg.svd(_full(self.tables[0]), full_matrices=False)
             self.basis = V[singular > 1e-10 * singular[0]].T
@@ -108,6 +111,12 @@ class Rows:
         x = x if self.basis is None else self.basis.T @ x
         return np.append(x, np.zeros(self.c.size - self.dim))
 
+    def _outer(self, x: Vector) -> Vector:
+        """Return the variables of the function."""
+        x = x[: self.dim]
+        found: Vector = x if self.basis is None else self.basis @ x
+        return found
+
     def solver(self, D: Vector, dual: Vector) -> Callable[[Vector], tuple[Vector, Vector]]:
         """Return what solves A'(2 q A dx + ds) = -dual, ds = D (A dx + e), for dx and ds."""
         scale, n = 2 * self.bend + self.by_row(D), self.c.size
@@ -122,7 +131,8 @@ class Rows:
             def by_columns(e: Vector) -> tuple[Vector, Vector]:
                 v = -dual - self.transposed(self.by_row(D * e))
                 dx = cho_solve(factor, v, check_finite=False)
-                dx += cho_solve(factor, v - self.transposed(scale * self.times(dx)))
+                rest = v - self.transposed(scale * self.times(dx))
+                dx += cho_solve(factor, rest, check_finite=False)
                 return dx, D * (self.times(dx)[self.row] + e)
 
             return by_columns
@@ -147,6 +157,12 @@ class Rows:
     def minimise(self, start: Vector, deadline: float) -> tuple[Vector, Vector]:
         """Return a point, and the multipliers of all kinks."""
         x, size = self.inner(start), 0.0
+        if not self.w.size:  # a quadratic function: one step, and one for what it lost
+            for _ in range(2):
+                r = self.times(x) + self.b
+                dual = self.c + self.transposed(self.slope + 2 * self.bend * r)
+                x = x + self.solver(self.w, dual)(self.w)[0]
+            return self._outer(x), self.w
         s, gap = self.w / 2, (self.times(x) + self.b)[self.row] - self.t
         away = float(np.abs(gap).mean()) + 1e-8
         p, m, left = np.maximum(gap, 0) + away, np.maximum(-gap, 0) + away, self.w - s
@@ -175,8 +191,7 @@ class Rows:
                 primal = other = min(primal, other)
             x, p, m = (v + PART * primal * dv for v, dv in ((x, dx), (p, dp), (m, dm)))
             s, left = s + PART * other * ds, left - PART * other * ds
-        x = x[: self.dim]
-        return x if self.basis is None else self.basis @ x, s
+        return self._outer(x), s
 
     def supports(self, x: Vector, s: Vector) -> list[Support]:
         """Return the lines that the multipliers are, where they are not those of the sides."""
@@ -187,7 +202,7 @@ class Rows:
         for k, g in self.weights.items():
             node: Any = self.program.nodes[k]
             own = slice(start, start := start + node.sizes[0])
-            slopes = total[own] / np.repeat(g, node.sizes[0] // g.size)
+            slopes = np.nan_to_num(total[own] / np.repeat(g, node.sizes[0] // g.size))
             if isinstance(node, Max):
                 for row, part in enumerate(node.rows(np.where(slopes > SAME, slopes, 0.0))):
                     given = {int(j): Fraction(float(part[j])) for j in np.flatnonzero(part)}
@@ -280,8 +295,11 @@ def minimum_by_rows(
     rows = Rows(program)
     with np.errstate(all="ignore"):
         best, s = rows.minimise(x, deadline)
-    x = x if stay else best
-    return with_lines(program, x, rows.supports(x, s)), best
+        if not (np.isfinite(best).all() and np.isfinite(s).all()):
+            raise NotCertifiableError("numbers overflow.")
+        x = x if stay else best
+        supports = rows.supports(x, s)
+    return with_lines(program, x, supports), best
 
 
 def lower_point(program: Program, x: Vector, point: Vector) -> Refutation | None:
