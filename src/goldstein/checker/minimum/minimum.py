@@ -101,18 +101,19 @@ def minorant(
     run = Pass(program, region, own)
     total, _ = run.backward(program.last, Span(np.ones(1)))
     alone = Pass(program, Region(y, 0.0), own, alone=run)
-    top, low = _values(program, y).hi[0], alone.values[-1].lo[0]
+    terms = [term for part in own.values() for term in part.terms]
+    bare = Pass(program, region if terms else Region(y, 0.0))
+    top, low = bare.here.values[-1].hi[0], alone.values[-1].lo[0]
     slopes = alone.slopes[-1].size[0]
     if not np.isfinite([top, low, *slopes]).all():
         raise NotCertifiableError("value or gradient could not be enclosed; rescale the data.")
     exact = slope_of_lines(program, own) if math.isinf(reach) and is_small(program) else None
     length = sqrt_upper(squared_norm(to_fractions(slopes) if exact is None else exact))
-    terms = [term for part in own.values() for term in part.terms]
     loss, eps = 0.0, 0.0
     if terms:
         if math.isinf(reach):
             raise NotCertifiableError("sharpness needs a ball of finite radius.")
-        loss, eps = sharpened(total, terms, Pass(program, region), reach)
+        loss, eps = sharpened(total, terms, bare, reach)
     if not all(math.isfinite(part.charge) for part in own.values()):
         raise NotCertifiableError("a concave kink inside has no finite charge.")
     charge = sum((Fraction(part.charge) for part in own.values()), Fraction(0))
