@@ -332,8 +332,6 @@ class MinimumSearch:
         for reach in radii:
             if found is not None and flat is None and found.shown.growth >= 0:
                 flat = found
-            if time.perf_counter() > self.deadline:
-                break
             found = self.at(reach)
             if found is not None and found.strict:
                 best = found

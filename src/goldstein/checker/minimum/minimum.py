@@ -121,15 +121,12 @@ def minorant(
     return Minorant(total, up(length + eps) if eps else length, whole, reach)
 
 
-def _values(program: Program, y: Any) -> Span:
-    return Pass(program, Region(y, 0.0)).values[-1]
-
-
 def rise(program: Program, y: Any, x: Any) -> Fraction:
     """Return an upper bound of f(x) - f(y)."""
     if list(y) == to_fractions(x):
         return Fraction(0)
-    return Fraction(_values(program, x).hi[0]) - Fraction(_values(program, y).lo[0])
+    high, low = (Pass(program, Region(z, 0.0)).values[-1] for z in (x, y))
+    return Fraction(high.hi[0]) - Fraction(low.lo[0])
 
 
 def convexity(program: Program, y: Any, reach: float, least: float, box: Any = None) -> bool:
