@@ -66,7 +66,8 @@ class Rows:
         self.tables, lines = [_matrix(program, k) for k in inner], []
         kinks = [(np.zeros(0, np.intp), np.zeros(0), np.zeros(0))]
         if program.dim > MOST and len(inner) == 1 and not _is_single(self.tables[0]):
-            _, singular, V = np.linalg.svd(_full(self.tables[0]), full_matrices=False)
+            table = self.tables[0].toarray() if sparse.issparse(self.tables[0]) else self.tables[0]
+            _, singular, V = np.linalg.svd(table, full_matrices=False)
             self.basis = V[singular > 1e-10 * singular[0]].T
             self.tables, c = [self.tables[0] @ self.basis], self.basis.T @ c
         self.dim, size = c.size, 0
@@ -217,10 +218,6 @@ class Rows:
                 t, low, high = min(sides, key=lambda e: max(e[1] - v, v - e[2]))
                 found.append(Support(k, i, i, t, min(max(v, low), high), zero))
         return found
-
-
-def _full(table: Any) -> Any:
-    return table.toarray() if sparse.issparse(table) else table
 
 
 def _is_single(table: Any) -> bool:
