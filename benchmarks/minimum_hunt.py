@@ -1,9 +1,10 @@
 """A hunt for false claims about minima: random functions, claimed balls, exact attacks.
 
 Run `python -m benchmarks.minimum_hunt --n 1000 --seed 0`, with `--kind free` (functions on the
-whole space), `limited` (inside random bounds and constraints) or `cases` (sums of ramps and other
-kinks, proved by a tree of cases). Every function is drawn as a tree with an evaluation in rationals
-of its own, which shares no code with the library; the library is given
+whole space), `limited` (inside random bounds and constraints), `cases` (sums of ramps and other
+kinks, proved by a tree of cases), `lines` (convex functions of rows, proved as large ones are) or
+`models` (ramp machines, networks). Every function is drawn as a tree with an evaluation in
+rationals of its own, which shares no code with the library; the library is given
 the same function as an expression. What it claims is attacked at random points, at corners, on the
 kinks, between kinks, and where floating point descent from random points ends; values are compared
 as rationals.
@@ -16,7 +17,8 @@ import math
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -24,12 +26,23 @@ from typing import Any
 import numpy as np
 
 import goldstein as gs
+from goldstein import models
 from goldstein.certificates.minimum import limits_of
+from goldstein.checker.minimum import lines
 from goldstein.checker.minimum.curvature import Pass, Region
-from goldstein.checker.minimum.minimum import minorant
+from goldstein.checker.minimum.minimum import Shown, minorant, rise
 from goldstein.checker.minimum.spans import Span
+from goldstein.checker.nodes import Max
+from goldstein.checker.rationals import fraction_upper, sqrt_upper, squared_distance
 from goldstein.construction.cases import with_cases
-from goldstein.construction.minimum import prove_minimum, refuted, with_gap
+from goldstein.construction.minimum import (
+    by_row,
+    kinks_near,
+    prove_minimum,
+    refuted,
+    with_gap,
+)
+from goldstein.construction.rows import minimum_by_rows, with_lines
 from goldstein.errors import GoldsteinError
 
 Exact = Callable[[list[Fraction]], Fraction]
@@ -222,18 +235,22 @@ def curved_wrongly(
     return wrong
 
 
-def hunt(seed: int, counts: Counter[str], n: int = 40) -> None:
+def hunt(seed: int, counts: Counter[str], n: int = 24) -> None:
     """Draw one function and attack everything that is claimed about it."""
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 4))
     x = gs.Variable(d)
     f = draw(rng, x, d, int(rng.integers(1, 4)))
-    expression = f.expression
-    if not isinstance(expression, gs.Expression):
-        return
-    program = expression.program()
+    if isinstance(f.expression, gs.Expression):
+        look(rng, seed, f, start(rng, f, d), counts, n)
+
+
+def look(
+    rng: np.random.Generator, seed: int, f: Drawn, y: list[Fraction], counts: Counter[str], n: int
+) -> None:
+    """Attack what is claimed about one point of a function."""
+    expression, program = f.expression, f.expression.program()
     counts["functions"] += 1
-    y = start(rng, f, d)
     at = np.array([float(v) for v in y])
     radius = float(rng.choice([0.25, 1.0, 3.0, 2.0 ** -rng.integers(0, 8)]))
     bad = curved_wrongly(rng, f, program, y, radius, n)
@@ -266,7 +283,233 @@ def hunt(seed: int, counts: Counter[str], n: int = 40) -> None:
             counts["contradictions"] += 1
 
 
-def hunt_limited(seed: int, counts: Counter[str], n: int = 40) -> None:
+def model(rng: np.random.Generator) -> Drawn:
+    """Draw a ramp machine, for two classes or more, or a network, with few integer data."""
+    kind, n, d = int(rng.integers(4)), int(rng.integers(2, 6)), int(rng.integers(1, 3))
+    X = rng.integers(-2, 3, (n, d))
+    ridge = Fraction(int(rng.integers(0, 5)), 4)
+    given = [[Fraction(int(v)) for v in row] for row in X.tolist()]
+    if kind == 0:
+        rho, weights = int(rng.integers(1, 3)), rng.integers(1, 4, n).tolist()
+        expression = models.margin_svm(X, float(rho), ridge, weights=weights, total=Fraction(n))
+        return Drawn(expression, lambda z: _ramps(given, weights, rho, z) / n + _ridge(ridge, z))
+    if kind == 1:
+        classes = int(rng.integers(2, 4))
+        labels = rng.integers(0, classes, n).tolist()
+        expression = models.multiclass_margin(X[:, :1], labels, classes, 1.0, ridge)
+        firsts = [row[0] for row in given]
+        return Drawn(expression, lambda z: _margins(firsts, labels, classes, ridge, z))
+    width, y = int(rng.integers(1, 3)), rng.integers(-2, 3, n).tolist()
+    loss, bend = ("squared", "huber")[int(rng.integers(2))], bool(rng.random() < 0.5)
+    options: Any = {"loss": loss, "ridge": float(ridge), "bias": bend}
+    rows = [[*row, Fraction(1)] for row in given] if bend else given
+    make = models.relu_one_layer if kind == 2 else models.relu_two_layer
+    return Drawn(
+        make(X, y, width, **options),
+        lambda z: _network(rows, y, width, loss == "huber", z) + _ridge(ridge, z),
+    )
+
+
+def _ridge(ridge: Fraction, z: list[Fraction]) -> Fraction:
+    return ridge / 2 * sum(q * q for q in z)
+
+
+def _dot(row: list[Fraction], z: list[Fraction]) -> Fraction:
+    return sum((a * q for a, q in zip(row, z, strict=True)), Fraction(0))
+
+
+def _ramps(rows: Any, weights: list[int], rho: int, z: list[Fraction]) -> Fraction:
+    parts = (min(Fraction(1), max(Fraction(0), 1 - _dot(row, z) / rho)) for row in rows)
+    return sum((p * v for p, v in zip(weights, parts)), Fraction(0))
+
+
+def _margins(
+    x: list[Fraction], labels: list[int], classes: int, ridge: Fraction, z: list[Fraction]
+) -> Fraction:
+    total = ridge / 2 * sum(z[2 * c] ** 2 for c in range(classes))  # not of the intercepts
+    for v, label in zip(x, labels):
+        scores = [z[2 * c] * v + z[2 * c + 1] for c in range(classes)]
+        u = scores[label] - max(scores[:label] + scores[label + 1 :])
+        total += min(Fraction(1), max(Fraction(0), 1 - u))
+    return total
+
+
+def _network(rows: Any, y: list[int], width: int, huber: bool, z: list[Fraction]) -> Fraction:
+    k, total = len(rows[0]), Fraction(0)
+    outer = z[k * width :] or [Fraction(1 - 2 * (j % 2)) for j in range(width)]
+    for row, target in zip(rows, y):
+        active = [max(Fraction(0), _dot(row, z[k * j : k * j + k])) for j in range(width)]
+        v = abs(_dot(outer, active) - target)
+        total += v - Fraction(1, 2) if huber and v > 1 else v * v / 2
+    return total
+
+
+def hunt_models(seed: int, counts: Counter[str], n: int = 24) -> None:
+    """Draw a model; attack what is claimed at points of a grid, and where runs end."""
+    rng = np.random.default_rng(seed)
+    f = model(rng)
+    y = start(rng, f, f.expression.dim)
+    if rng.random() < 0.3:
+        x0 = np.array([float(v) for v in y]) + 0.01 * rng.standard_normal(len(y))
+        x = gs.minimize(f.expression, x0, eps=1e-4, delta=1e-4, rng=0, max_calls=400).x
+        y = [Fraction(v) for v in x.tolist()]
+    look(rng, seed, f, y, counts, n)
+
+
+def with_rows(rng: np.random.Generator, x: Any, d: int) -> Drawn:
+    """Draw a convex function of rows of integers, scaled; many are equal, dependent or 0."""
+    f = None
+    for _ in range(int(rng.integers(1, 4))):
+        n, scale = int(rng.integers(1, 5)), 2.0 ** int(rng.choice([0, 0, 0, -1, 1, 40, -40, -500]))
+        A, b = rng.integers(-2, 3, (n, d)) * scale, rng.integers(-2, 3, n) * scale
+        table = [[Fraction(v) for v in row] for row in np.column_stack([A, b]).tolist()]
+        part = _of_rows(int(rng.integers(7)), A @ x + b, table)
+        share = Fraction(int(rng.integers(1, 5)), int(rng.integers(1, 4)))
+        weighted = part.expression * share.numerator / share.denominator
+        if f is None:
+            f = Drawn(weighted, lambda z, part=part, share=share: share * part.exact(z))
+        else:
+            f = Drawn(
+                f.expression + weighted,
+                lambda z, f=f, part=part, share=share: f.exact(z) + share * part.exact(z),
+            )
+    assert f is not None
+    return f
+
+
+def _of_rows(kind: int, u: Any, table: list[list[Fraction]]) -> Drawn:
+    one: Any = Fraction(1)
+    value: Any = [
+        lambda v: sum(map(abs, v)), lambda v: sum(max(q, 0 * q) for q in v), max,
+        lambda v: -min(v), lambda v: sum(q * q for q in v),
+        lambda v: sum(max(q, -3 * q) / 4 for q in v),
+        lambda v: sum(q * q / 2 if abs(q) <= 1 else abs(q) - one / 2 for q in v),
+    ][kind]  # fmt: skip
+    expression = [
+        lambda: gs.sum(abs(u)), lambda: gs.sum(gs.relu(u)), lambda: gs.max(u),
+        lambda: -gs.min(u), lambda: gs.sum(gs.square(u)), lambda: gs.sum(gs.pinball(u, 0.25)),
+        lambda: gs.sum(gs.huber(u, 1.0)),
+    ][kind]()  # fmt: skip
+    return Drawn(expression, lambda z: value([_dot(row, [*z, one]) for row in table]))
+
+
+def hunt_lines(seed: int, counts: Counter[str], n: int = 16) -> None:
+    """Draw a convex function of rows; attack what its multipliers show, forged ones too."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 4))
+    f = with_rows(rng, gs.Variable(d), d)
+    if not isinstance(f.expression, gs.Expression):
+        return
+    program = f.expression.program()
+    counts["functions"] += 1
+    y = start(rng, f, d)
+    at, drawn = np.array([float(v) for v in y]), random_supports(rng, program, y)
+    tried = [(at, y, drawn)]
+    moved = [v + Fraction(int(rng.integers(-3, 4)), 3 * 2 ** int(rng.integers(0, 60))) for v in y]
+    tried.append((at, moved, random_supports(rng, program, moved)))
+    try:
+        cert, best = minimum_by_rows(program, at, math.inf, False)
+        found = list(cert.supports)
+        tried += [(best, [Fraction(v) for v in best.tolist()], found), (at, y, found)]
+    except GoldsteinError:
+        counts["refused"] += 1
+    forged = [(x, z, forge(rng, program, z, own)) for x, z, own in tried if own]
+    large, lines.LARGE = lines.LARGE, 1
+    try:
+        for k, (x, z, supports) in enumerate(tried + forged):
+            counts["forged"] += k >= len(tried)
+            attack_lines(rng, f, x, z, supports, counts, n)
+    finally:
+        lines.LARGE = large
+
+
+def random_supports(rng: np.random.Generator, program: Any, y: Any) -> list[Any]:
+    """Draw slopes and weights of the kinks that a point is on, or next to."""
+    kinks = kinks_near(program, y)
+    found = []
+    for places in by_row(kinks.supports).values():
+        own = [kinks.supports[j] for j in places]
+        parts = rng.integers(0, 4, len(own)) + (np.arange(len(own)) == 0)
+        for j, g, part in zip(places, own, parts.tolist()):
+            low, high = (Fraction(float(end[j])) for end in (kinks.low, kinks.high))
+            share = Fraction(part, int(parts.sum()))
+            is_max = isinstance(program.nodes[g.node], Max)
+            found.append(g._replace(s=share if is_max else low + share * (high - low)))
+    return found
+
+
+def forge(rng: np.random.Generator, program: Any, y: Any, supports: list[Any]) -> list[Any]:
+    """Change one entry of the evidence, or leave one out; best so that gradients cancel."""
+    found, j = list(supports), int(rng.integers(len(supports)))
+    g, tiny = found[j], Fraction(int(rng.choice([-1, 1])), 2 ** int(rng.integers(0, 70)))
+    other = found[int(rng.integers(len(found)))]
+    changes: list[Any] = [
+        {"s": g.s + tiny}, {"t": g.t + tiny}, {"p": tiny}, {"s": other.s}, {"t": other.t},
+        {"place": other.place}, {"row": other.row, "place": other.place}, {"node": other.node},
+        {"s": -g.s}, {"s": g.s * (1 + tiny)},
+    ]  # fmt: skip
+    if rng.random() < 0.5:
+        with suppress(GoldsteinError):
+            shift = cancelling(program, y, supports, g)
+            found[j] = g._replace(s=g.s + shift)
+            row = [i for i, h in enumerate(found) if (h.node, h.row) == (g.node, g.row) and i != j]
+            if row and rng.random() < 0.5:  # weights whose sum is 1 again
+                found[row[0]] = found[row[0]]._replace(s=found[row[0]].s - shift)
+    elif rng.random() < 0.1:
+        del found[j]
+    else:
+        found[j] = g._replace(**changes[int(rng.integers(len(changes)))])
+    return found
+
+
+def cancelling(program: Any, y: Any, supports: list[Any], g: Any) -> Fraction:
+    """Return the change of a slope after which the line is flat along its row."""
+    slope = lines.line_below(program, y, supports).slope.mid
+    weights = {k: share.mid for k, _, share in lines.terms(program)}
+    row = Pass(program, Region(y, 0.0)).slopes[program.nodes[g.node].of[0]].mid[g.place]
+    with np.errstate(all="ignore"):
+        found = -(slope @ row) / (row @ row) / weights[g.node][g.row]
+    return Fraction(float(found)) if np.isfinite(found) else Fraction(0)
+
+
+def attack_lines(
+    rng: np.random.Generator, f: Drawn, x: Any, y: list[Fraction], supports: list[Any],
+    counts: Counter[str], n: int,
+) -> None:  # fmt: skip
+    """State what lines show, let the checker decide, and compare it with exact values."""
+    program = f.expression.program()
+    try:
+        cert = with_lines(program, x, supports)
+        if list(cert.exact_pivot) != y:
+            eps, loss = lines.line_below(program, y, supports).ends
+            delta = sqrt_upper(squared_distance(y, x))
+            gap = (Shown(eps, loss, 0.0, cert.reach).gap or 0) + rise(program, y, x)
+            cert = replace(
+                cert, exact_pivot=tuple(y), delta=delta, eps=eps, gap=fraction_upper(max(gap, 0)),
+                radius=math.nextafter(cert.reach - delta, 0.0),
+            )  # fmt: skip
+    except GoldsteinError:
+        counts["claims refused"] += 1
+        return
+    if not cert.verify(f.expression).ok:
+        counts["claims refused"] += 1
+        return
+    counts["claims: lines"] += 1
+    low, at = f.exact([Fraction(v) for v in x.tolist()]) - Fraction(cert.gap), f.exact(y)
+    shown = lines.line_below(program, y, supports).ends
+    points = attacks(rng, f, y, min(cert.radius, 64.0), n)
+    points += attacks(rng, f, [Fraction(v) for v in np.round(x).tolist()], 2.0, n)
+    for z in points:
+        counts["attacks"] += 1
+        square = sum((a - Fraction(b)) ** 2 for a, b in zip(z, x.tolist()))
+        inside = square <= Fraction(cert.radius) ** 2
+        away = Fraction(sqrt_upper(squared_distance(z, y)))
+        value = f.exact(z)
+        wrong = (inside and value < low) or value < at - shown[1] - Fraction(shown[0]) * away
+        counts["false claims"] += wrong
+
+
+def hunt_limited(seed: int, counts: Counter[str], n: int = 24) -> None:
     """Draw a function and limits; attack what is claimed at feasible points, compared exactly."""
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 4))
@@ -337,7 +580,7 @@ def with_kinks(rng: np.random.Generator, f: Drawn, x: Any, d: int) -> Drawn:
     return f
 
 
-def hunt_cases(seed: int, counts: Counter[str], n: int = 40) -> None:
+def hunt_cases(seed: int, counts: Counter[str], n: int = 24) -> None:
     """Draw a sum of kinks and a ridge; attack what a tree of cases claims everywhere."""
     rng = np.random.default_rng(seed)
     d = int(rng.integers(1, 4))
@@ -376,9 +619,12 @@ def ridge_of(x: Any, ridge: Fraction) -> Any:
 
 #: The largest ball is searched for every so many functions: that takes most of the time, and the
 #: checker decides on one ball.
-SEARCHED = 8
+SEARCHED = 16
 
-KINDS = {"free": hunt, "limited": hunt_limited, "cases": hunt_cases}
+KINDS = {
+    "free": hunt, "limited": hunt_limited, "cases": hunt_cases, "lines": hunt_lines,
+    "models": hunt_models,
+}  # fmt: skip
 
 FALSE = (
     "false curvatures",

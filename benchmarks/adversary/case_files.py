@@ -32,6 +32,7 @@ from benchmarks.adversary.proof_files import ProofFile, op, variable, written
 from benchmarks.differential import NotWritten, program_of
 
 import goldstein_check as own
+from goldstein.checker.minimum.cases import Cases
 from goldstein.construction.cases import Tree, _preorder
 from goldstein.errors import GoldsteinError
 
@@ -252,7 +253,7 @@ def found_by_the_library(
 ) -> list[Document] | None:
     """Return cases that its better search finds, for quadratic functions with kinks."""
     try:
-        tree = Tree(program_of(function), goal)
+        tree = Tree(Cases(program_of(function)), goal)
         root = tree.grow(MOST, math.inf)
     except (GoldsteinError, NotWritten, ValueError, OverflowError):
         return None

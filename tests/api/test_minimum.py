@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ import numpy as np
 import pytest
 
 import goldstein as gs
+from goldstein.construction.minimum import refuted
+from goldstein.reductions import stationarity
+from goldstein.reductions.stationarity import stationarity_named
 
 
 def cb2(x: np.ndarray) -> np.ndarray:
@@ -211,3 +215,28 @@ def test_pages_and_pictures_of_minima(tmp_path: Path) -> None:
     assert "global minimum" in res.report(tmp_path / "page").read_text()
     assert "global minimum" in res.certificate.plot(fun=F).get_title()
     assert res.plot()[1].get_title()
+
+
+def test_directions_are_tried_while_there_is_time() -> None:
+    F, x = gs.max(np.eye(3) @ gs.Variable(3) + np.arange(3.0)), np.zeros(3)
+    denied = refuted(F.program(), x, x.tolist(), 0.0)
+    assert denied is not None
+    assert denied.verify(F).ok
+    assert refuted(F.program(), x, x.tolist(), 0.0, deadline=0.0) is None
+
+
+def test_a_run_out_of_time_tries_no_further_proof(monkeypatch: Any) -> None:
+    """A function that falls for ever is denied a minimum at every stage."""
+    rng, tried = np.random.default_rng(0), []
+    F = gs.max(rng.standard_normal((100, 1000)) @ gs.Variable(1000))
+
+    def counted(*given: Any) -> Any:
+        tried.append(time.perf_counter())
+        return prove(*given)
+
+    prove = stationarity_named("minimum").strengthen
+    kind = replace(stationarity_named("minimum"), strengthen=counted)
+    monkeypatch.setitem(stationarity._KINDS, "minimum", kind)
+    begin = time.perf_counter()
+    gs.minimize(F, np.ones(1000), max_time=0.5, eps=1e-4, delta=1e-4, stationarity="minimum", rng=0)
+    assert sum(t > begin + 0.5 for t in tried) <= 1

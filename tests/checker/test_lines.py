@@ -16,7 +16,7 @@ from goldstein.checker.minimum.lines import is_large, line_below
 from goldstein.checker.minimum.supports import Support
 from goldstein.checker.sides import Program
 from goldstein.construction.minimum import kinks_near
-from goldstein.construction.rows import Rows, minimum_by_rows
+from goldstein.construction.rows import Rows, minimum_by_rows, with_lines
 from goldstein.errors import GoldsteinError, InputError, NotCertifiableError
 
 
@@ -280,3 +280,54 @@ def test_a_tall_or_wide_table_of_any_rank_is_solved() -> None:
     ):  # fmt: skip
         cert, _ = minimum_by_rows(F.program(), np.zeros(F.dim), np.inf, False)
         assert cert.gap <= 1e-7 * max(1.0, abs(F.value(cert.x)))
+
+
+def test_functions_without_a_minimum_end_the_method_early(monkeypatch: Any) -> None:
+    """Only sides that all look one way: f falls for ever, and so would the method."""
+    rng, steps = np.random.default_rng(0), []
+    rows = Rows(gs.max(rng.standard_normal((20, 60)) @ gs.Variable(60)).program())
+    solver = rows.solver
+    monkeypatch.setattr(rows, "solver", lambda *given: steps.append(1) or solver(*given))
+    with np.errstate(all="ignore"):
+        rows.minimise(np.ones(60), np.inf)
+    assert 0 < len(steps) < 15
+
+
+@pytest.mark.parametrize("far", [1e305, np.inf, np.nan])
+def test_points_without_a_ball_are_refused_in_words(far: float) -> None:
+    with pytest.raises(NotCertifiableError):
+        with_lines(gs.sum(abs(gs.Variable(2))).program(), np.array([far, 1.0]), [])
+
+
+def test_large_functions_without_kinks_are_no_accident() -> None:
+    """Squares alone are solved; an affine function has no minimum to be found."""
+    rng, x = np.random.default_rng(0), gs.Variable(64)
+    A, b = rng.standard_normal((1100, 64)), rng.standard_normal(1100)
+    F, G = gs.sum(gs.square(A @ x - b)), gs.sum(A @ x - b)
+    assert is_large(F.program())
+    assert is_large(G.program())
+    cert, best = minimum_by_rows(F.program(), np.zeros(64), np.inf, False)
+    assert np.linalg.norm(best - np.linalg.lstsq(A, b)[0]) < 1e-10
+    assert cert.verify(F).ok
+    assert cert.gap < 1e-7
+    assert gs.certify(G, np.ones(64), delta=1e-6, stationarity="minimum").verify(G).ok
+
+
+@pytest.mark.parametrize("size", [5e-324, 2.0**-500, 1e160, 1e300])
+@pytest.mark.parametrize("weight", [0.0, 5e-324, 1.0, 1e200])
+def test_numbers_without_products_are_refused_in_words(size: float, weight: float) -> None:
+    A, x = size * np.array([[1.0, 2], [1, 2], [0, 0], [-2, 1]]), gs.Variable(2)
+    for F in (
+        weight * gs.sum(abs(A @ x - size)) + gs.sum(abs(x)),
+        gs.max(A @ x) + weight * gs.sum(abs(x)),
+        gs.sum(gs.square(A @ x - 1)) + weight * gs.max(x),
+    ):  # fmt: skip
+        try:
+            program = F.program()
+            cert, _ = minimum_by_rows(program, np.ones(2), np.inf, True)
+        except GoldsteinError:
+            continue
+        line = line_below(program, cert.x, cert.supports)
+        for z in ([0.0, 0.0], [1.0, -1.0], [0.25, 3.0]):
+            assert exact(program, z) >= exact(program, cert.x) - Q(cert.gap)
+        assert Q(line.ends[1]) <= Q(cert.gap)

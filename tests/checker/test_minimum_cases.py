@@ -15,8 +15,9 @@ import goldstein as gs
 from goldstein.checker.errors import NotCertifiableError
 from goldstein.checker.minimum.cases import Cases, _least
 from goldstein.checker.nodes import Piecewise
+from goldstein.construction import cases
 from goldstein.construction.cases import with_cases
-from goldstein.construction.minimum import prove_minimum
+from goldstein.construction.minimum import prove_minimum, with_gap
 from goldstein.sklearn import RhoMarginSVC
 
 
@@ -203,3 +204,16 @@ def test_margin_machines_of_few_rows_are_global() -> None:
     assert machine.minimum_ is not None
     assert machine.minimum_.verify(machine.objective(X, y)).ok
     assert machine.minimum_.global_gap is not None
+
+
+def test_tables_of_many_kinks_are_not_made(monkeypatch: Any) -> None:
+    """Memory is quadratic in the entries that have kinks: 50,000 rows would be 20 GB."""
+    monkeypatch.setattr(cases, "Quadratic", None)
+    rng, w = np.random.default_rng(0), gs.Variable(2)
+    ridge = gs.sum(gs.square(w))
+    for F in (
+        gs.sum(gs.ramp(rng.standard_normal((50, 2)) @ w, rho=1.0)) + ridge,
+        gs.sum(abs(rng.standard_normal((1200, 2)) @ w)) - gs.sum(abs(w)) / 8 + ridge,
+    ):
+        cert = with_gap(F.program(), np.ones(2), [1, 1], 1e-9)
+        assert with_cases(F.program(), cert) == (cert, None)

@@ -19,6 +19,7 @@ from goldstein.checker.minimum.minimum import convexity, minorant, slope_along
 from goldstein.checker.minimum.spans import Span
 from goldstein.checker.minimum.supports import Sharp, Support
 from goldstein.checker.nodes import Max, Piecewise
+from goldstein.checker.sides import point_at
 from goldstein.construction.minimum import prove_minimum, refuted, with_gap
 
 ZERO = Fraction(0)
@@ -295,8 +296,8 @@ def test_radius_zero_and_one_dimension() -> None:
 def test_one_sided_derivatives_chain() -> None:
     F = gs.max(gs.stack([abs(Z[0]), 2 * Z[1], -Z[1]])) - gs.relu(Z[0] - Z[1])
     for h, slope in (([1, 0], 0), ([0, 1], 2), ([0, -1], 0), ([-1, -1], 1), ([3, 1], 1)):
-        assert slope_along(F.program(), [0, 0], h) == slope
-    assert slope_along(gs.norm2(Z).program(), [0, 0], [3.0, 4.0]) == pytest.approx(5.0)
+        assert slope_along(point_at(F.program(), [0, 0]), h) == slope
+    assert slope_along(point_at(gs.norm2(Z).program(), [0, 0]), [3.0, 4.0]) == pytest.approx(5.0)
 
 
 def test_a_maximum_with_a_negative_adjoint_is_refused() -> None:

@@ -35,8 +35,9 @@ from goldstein.oracles import CountedOracle
 #: relative to the size of f.
 MOST, SWEEPS, CLOSED = 200, 60, 1e-6
 
-#: Without being asked for it, functions of more concave kinks are not looked at.
-KINKS = 40
+#: Without being asked for it, functions of more concave kinks, or of more entries that have kinks,
+#: are not looked at: the table of the latter is quadratic.
+KINKS, ENTRIES = 40, 1000
 
 
 class Quadratic:
@@ -59,10 +60,7 @@ class Quadratic:
         self.inverse = np.linalg.inv(self.Q)
         self.K = self.A @ self.inverse @ self.A.T
         self.functions = [_values(node) for node, _ in cases.entries()]
-        self.concave = [
-            [float(t) for t, jump in zip(n.breakpoints, n.jumps) if jump * b < 0]
-            for (n, _), b in zip(cases.entries(), self.b)
-        ]
+        self.concave = concave_kinks(cases)
         slopes = [[float(n.slopes[i][0]) for i in (0, -1)] for n, _ in cases.entries()]
         self.outer = np.array(slopes).reshape(-1, 2) * self.b[:, None]
         self.knots = [np.array([float(t) for t in n.breakpoints]) for n, _ in cases.entries()]
@@ -102,6 +100,14 @@ class Quadratic:
         return sigma, -self.inverse @ (self.q + self.A.T @ sigma), hulls
 
 
+def concave_kinks(cases: Cases) -> list[list[float]]:
+    """Return the concave kinks of every entry."""
+    return [
+        [float(t) for t, jump in zip(n.breakpoints, n.jumps) if jump * sign < 0]
+        for (n, _), sign in zip(cases.entries(), cases.sign.tolist())
+    ]
+
+
 def _values(node: Any) -> Any:
     knots, pieces = node.breakpoints, [[float(c) for c in p] for p in node.pieces]
     return lambda t: sum(c * t**k for k, c in enumerate(pieces[sum(t > a for a in knots)]))
@@ -139,8 +145,8 @@ class Case:
 class Tree:
     """Branch and bound, the lowest case first."""
 
-    def __init__(self, program: Program, goal: Fraction) -> None:
-        self.cases, self.goal = Cases(program), goal
+    def __init__(self, cases: Cases, goal: Fraction) -> None:
+        self.cases, self.goal = cases, goal
         least = float(np.linalg.eigvalsh(self.cases.curvature)[0])
         cost = 1e-13 * float(np.abs(np.diag(self.cases.curvature)).sum())
         self.cases.require(least * (1 - 1e-9) - cost)
@@ -214,12 +220,13 @@ def with_cases(
     `program` has the penalties of the claim, where there are some. Also returned is a lower point,
     if one was met.
     """
-    top = point_at(program, cert.x).between()[1]
+    cases, top = Cases(program), point_at(program, cert.x).between()[1]
+    many = cases.size > ENTRIES or sum(map(len, concave_kinks(cases))) > KINKS
+    if most == MOST and many:
+        return cert, None
     size = abs(float(top))
     small = CLOSED * max(size, 1e-3)
-    tree = Tree(program, top - Fraction(small))
-    if most == MOST and sum(map(len, tree.model.concave)) > KINKS:
-        return cert, None
+    tree = Tree(cases, top - Fraction(small))
     root = tree.grow(most, deadline)
     gap = small
     if tree.heap:
@@ -259,25 +266,32 @@ MOST_VARIABLES = 40
 class Cuts:
     """The cuts so far, as affine functions of t = z - y."""
 
-    def __init__(self, f: CountedOracle, y: Vector, curvature: float) -> None:
+    def __init__(self, f: CountedOracle, y: Vector, curvature: float, deadline: float) -> None:
         self.f, self.y, self.curvature, self.rho = f, y, curvature, max(0.0, -curvature)
+        self.deadline = deadline
         self.points: list[Vector] = []
         self.values: list[float] = []
         self.gradients: list[Vector] = []
         self.b: list[float] = []
         self.c: list[Vector] = []
 
-    def add(self, point: Vector) -> None:
+    @property
+    def late(self) -> bool:
+        return time.perf_counter() > self.deadline
+
+    def add(self, point: Vector) -> bool:
+        """Add the cut at a point; not where there is a kink."""
         try:
             value, g = self.f.value(point), self.f.gradient(point)
         except KinkError:
-            return
+            return False
         s = point - self.y
         self.points.append(point)
         self.values.append(value)
         self.gradients.append(g)
         self.b.append(float(value - g @ s - self.rho / 2 * s @ s))
         self.c.append(g + self.rho * s)
+        return True
 
     def lowest(self, low: Vector, high: Vector) -> tuple[float, Vector, Vector]:
         """Return the least of the largest cut on a box, where it is, and the weights."""
@@ -299,7 +313,7 @@ def prove_box(
     if x.size > MOST_VARIABLES:
         return None
     for width in WIDTHS:
-        cuts = Cuts(f, x, curvature)
+        cuts = Cuts(f, x, curvature, deadline)
         try:
             found = _tried(cuts, width * max(1.0, float(np.abs(x).max())), hints, eps)
         except OutOfCalls:
@@ -310,7 +324,7 @@ def prove_box(
         obeyed, why = consistent(told, cuts.values, cuts.gradients)
         if not obeyed:
             raise InputError(f"{why}.")
-        if found is not None or time.perf_counter() > deadline:
+        if found is not None or cuts.late:
             return found
     return None
 
@@ -338,11 +352,9 @@ def _faces(cuts: Cuts, r: Vector, here: float) -> list[Vector] | None:
                 if bound - lost > here + 1e-12 * (1.0 + abs(here)):
                     found.append(weights)
                     break
-                if cuts.f.value(cuts.y + t) <= here:
+                if cuts.late or cuts.f.value(cuts.y + t) <= here:
                     return None  # the face is not higher
-                before = len(cuts.b)
-                cuts.add(cuts.y + t)
-                if len(cuts.b) == before:
+                if not cuts.add(cuts.y + t):
                     return None
             else:
                 return None
@@ -355,15 +367,14 @@ def _stated(
     small = 1e-12 * (1.0 + abs(here))
     for _ in range(AFTER):
         bound, t, weights = cuts.lowest(-r, r)
-        if here - bound <= small:
+        if here - bound <= small or cuts.late:
             break
         cuts.add(cuts.y + t)
-    bound, _, weights = cuts.lowest(-r, r)
     k = len(cuts.b)
     table = np.array([np.append(w, np.zeros(k - w.size)) for w in [*faces, weights]])
     gap = max(0.0, here - bound + cuts.rho / 2 * float(r @ r)) * (1 + 1e-9) + small
     convex, slopes = cuts.curvature >= 0, np.array(cuts.c)
-    steep = combination_norm_upper(weights, slopes)
+    steep = combination_norm_upper(weights, slopes[: weights.size])
     steep += 2.0**-44 * float(np.abs(slopes).max())  # another machine rounds gradients otherwise
     far, strong = float(np.linalg.norm(r)), cuts.curvature
     if strong > 0:

@@ -54,6 +54,9 @@ DOWN = tuple(4.0**-k for k in range(1, 14))
 #: How many times the width of an enclosure is allowed for another machine.
 ROOM = 4.0
 
+#: Random directions along which a function is tried, at most.
+RANDOM = 64
+
 _ONE = Span(np.ones(1))
 
 
@@ -81,12 +84,12 @@ def kinks_near(program: Program, y: Any) -> Kinks:
             steep = np.linalg.norm(run.slopes[node.of[0]].size, axis=1)
             close = NEAR * np.maximum(1e-6, np.where(np.isfinite(steep), steep, 1.0))
         if isinstance(node, nodes.Piecewise):
-            for j, (t, jump) in enumerate(zip(node.breakpoints, node.jumps)):
-                for i in np.flatnonzero((np.abs(u - float(t)) <= close) & (steep > 0)).tolist():
-                    if jump:
-                        a, b = (float(_slope(node, j + side, t)) for side in (0, 1))
-                        middle = Support(k, i, i, t, Fraction((a + b) / 2), zero)
-                        found.append((middle, min(a, b), max(a, b)))
+            for t, beside in zip(node.breakpoints, node.beside):
+                a, b = map(float, beside)
+                middle = Fraction((a + b) / 2)
+                met = (np.abs(u - float(t)) <= close) & (steep > 0) & (beside[0] != beside[1])
+                for i in np.flatnonzero(met).tolist():
+                    found.append((Support(k, i, i, t, middle, zero), min(a, b), max(a, b)))
         elif isinstance(node, nodes.Max):
             table = u.reshape(node.size, node.columns)
             for row in range(node.size):
@@ -111,10 +114,6 @@ def by_row(supports: list[Support]) -> dict[tuple[int, int], list[int]]:
     for j, g in enumerate(supports):
         rows.setdefault((g.node, g.row), []).append(j)
     return rows
-
-
-def _slope(node: Any, piece: int, t: Fraction) -> Fraction:
-    return sum((c * t**k for k, c in enumerate(node.slopes[piece])), Fraction(0))
 
 
 def weighted(program: Program, y: Any, kinks: Kinks, deadline: float = math.inf) -> list[Support]:
@@ -223,7 +222,7 @@ def sharpness(program: Program, supports: list[Support], factor: float) -> list[
         own = [supports[j] for j in places]
         if isinstance(node, nodes.Piecewise):
             (g,) = own
-            a, b = (_slope(node, node.breakpoints.index(g.t) + side, g.t) for side in (0, 1))
+            a, b = node.beside[node.breakpoints.index(g.t)]
             room = min(abs(g.s - a), abs(b - g.s))
             found += [Sharp(k, row, row, row, share * room)] * (room > 0)
         elif isinstance(node, nodes.Max):
@@ -274,6 +273,8 @@ class MinimumSearch:
         if problem is not None:
             self.limits = penalised(program, problem, self.y)
             self.program = self.limits.program
+        if time.perf_counter() > deadline:
+            raise NotCertifiableError("there was no time left for a minorant.")
         self.kinks = kinks_near(self.program, self.y)
         self.supports = weighted(self.program, self.y, self.kinks, deadline)
 
@@ -327,8 +328,6 @@ class MinimumSearch:
         for reach in radii:
             if found is not None and flat is None and found.shown.growth >= 0:
                 flat = found
-            if time.perf_counter() > self.deadline:
-                break
             found = self.at(reach)
             if found is not None and found.strict:
                 best = found
@@ -484,7 +483,7 @@ def _stated(
 # --- refutation --------------------------------------------------------------------------------
 
 
-def escapes(program: Program, y: Any, more: Any = (), deadline: float = math.inf) -> list[Vector]:
+def escapes(program: Program, y: Any, more: Any = ()) -> list[Vector]:
     """Return directions along which a function may fall: of its kinks, and of its gradients."""
     here = Region(y, 0.0)
     run = Pass(program, here)
@@ -493,16 +492,13 @@ def escapes(program: Program, y: Any, more: Any = (), deadline: float = math.inf
     for g in kinks.supports:
         a = run.slopes[program.nodes[g.node].of[0]].mid[g.place]
         found += [a, -a]
-    supports = weighted(program, y, kinks, deadline)
-    for sign in (1, 0):
-        ends = [Fraction(float(b if sign else a)) for a, b in zip(kinks.low, kinks.high)]
-        try:
-            own = held(program, kinks.chosen(ends), []) if supports else {}
+    for ends in (kinks.high, kinks.low):
+        with suppress(GoldsteinError):
+            own = held(program, kinks.chosen([Fraction(v) for v in ends.tolist()]), [])
             run = Pass(program, here, own, alone=Pass(program, here, own))
             found.append(-run.slopes[program.last].mid[0])
-        except GoldsteinError:
-            continue
-    draw = np.random.default_rng(0).standard_normal((2 * program.dim + 8, program.dim))
+    size = min(2 * program.dim + 8, RANDOM), program.dim
+    draw = np.random.default_rng(0).standard_normal(size)
     found += list(draw)
     lengths = [float(np.linalg.norm(h)) for h in found]
     return [h / n for h, n in zip(found, lengths) if 0 < n < math.inf]
@@ -521,9 +517,12 @@ def refuted(
         limits = penalised(program, problem, y)
         program = limits.program
     slopes: list[tuple[Fraction, Vector]] = []
-    for h in escapes(program, y, more, deadline):
+    at, directions = point_at(program, y), escapes(program, y, more)
+    for h in directions:
+        if time.perf_counter() > deadline:
+            break
         with suppress(NotCertifiableError):
-            slopes.append((slope_along(program, y, h), h))
+            slopes.append((slope_along(at, h), h))
     slope, h = min(slopes, key=lambda pair: pair[0], default=(Fraction(0), x))
     if not (slope < -Fraction(eps) * 2 and slope < 0):
         return None

@@ -35,9 +35,10 @@ from goldstein.errors import NotCertifiableError
 #: Linear systems have no more unknowns than this.
 MOST = 4000
 
-#: Steps at most; which part of the way to the boundary one goes; and how small, relative to f, the
-#: sum of the p (w - s) and m s is in the end.
-STEPS, PART, END = 80, 0.9995, 1e-15
+#: Steps at most; which part of the way to the boundary one goes; how small, relative to f, the sum
+#: of the p (w - s) and m s is in the end; and how large, relative to the first one, where f has no
+#: minimum.
+STEPS, PART, END, LOST = 80, 0.9995, 1e-15, 1e20
 
 #: What is added to the diagonals of systems, relative to them.
 RIDGE = 1e-13
@@ -57,12 +58,16 @@ class Rows:
 
     def __init__(self, program: Program) -> None:
         (_, _, rest), *others = terms(program)
+        if not others:
+            raise NotCertifiableError("an affine function has no rows.")
         self.program, self.weights = program, {k: g.mid for k, _, g in others}
         c, self.basis, start = rest.mid, None, {0: [Enclosure(np.zeros(program.dim))]}
         inner = [program.nodes[k].of[0] for k in self.weights]
-        self.tables, lines, kinks = [_matrix(program, k) for k in inner], [], []
+        self.tables, lines = [_matrix(program, k) for k in inner], []
+        kinks = [(np.zeros(0, np.intp), np.zeros(0), np.zeros(0))]
         if program.dim > MOST and len(inner) == 1 and not _is_single(self.tables[0]):
-            _, singular, V = np.linalg.svd(_full(self.tables[0]), full_matrices=False)
+            table = self.tables[0].toarray() if sparse.issparse(self.tables[0]) else self.tables[0]
+            _, singular, V = np.linalg.svd(table, full_matrices=False)
             self.basis = V[singular > 1e-10 * singular[0]].T
             self.tables, c = [self.tables[0] @ self.basis], self.basis.T @ c
         self.dim, size = c.size, 0
@@ -107,6 +112,12 @@ class Rows:
         x = x if self.basis is None else self.basis.T @ x
         return np.append(x, np.zeros(self.c.size - self.dim))
 
+    def _outer(self, x: Vector) -> Vector:
+        """Return the variables of the function."""
+        x = x[: self.dim]
+        found: Vector = x if self.basis is None else self.basis @ x
+        return found
+
     def solver(self, D: Vector, dual: Vector) -> Callable[[Vector], tuple[Vector, Vector]]:
         """Return what solves A'(2 q A dx + ds) = -dual, ds = D (A dx + e), for dx and ds."""
         scale, n = 2 * self.bend + self.by_row(D), self.c.size
@@ -121,7 +132,8 @@ class Rows:
             def by_columns(e: Vector) -> tuple[Vector, Vector]:
                 v = -dual - self.transposed(self.by_row(D * e))
                 dx = cho_solve(factor, v, check_finite=False)
-                dx += cho_solve(factor, v - self.transposed(scale * self.times(dx)))
+                rest = v - self.transposed(scale * self.times(dx))
+                dx += cho_solve(factor, rest, check_finite=False)
                 return dx, D * (self.times(dx)[self.row] + e)
 
             return by_columns
@@ -146,14 +158,21 @@ class Rows:
     def minimise(self, start: Vector, deadline: float) -> tuple[Vector, Vector]:
         """Return a point, and the multipliers of all kinks."""
         x, size = self.inner(start), 0.0
+        if not self.w.size:  # a quadratic function: one step, and one for what it lost
+            for _ in range(2):
+                r = self.times(x) + self.b
+                dual = self.c + self.transposed(self.slope + 2 * self.bend * r)
+                x = x + self.solver(self.w, dual)(self.w)[0]
+            return self._outer(x), self.w
         s, gap = self.w / 2, (self.times(x) + self.b)[self.row] - self.t
         away = float(np.abs(gap).mean()) + 1e-8
         p, m, left = np.maximum(gap, 0) + away, np.maximum(-gap, 0) + away, self.w - s
+        most = LOST * float(p @ left + m @ s)
         for _ in range(STEPS):
             r = self.times(x) + self.b
             gap = r[self.row] - self.t
             total, size = float(p @ left + m @ s), max(size, float(self.w @ np.abs(gap)))
-            if total <= END * size or time.perf_counter() > deadline:
+            if not END * size < total <= most or time.perf_counter() > deadline:
                 break
             dual = self.c + self.transposed(self.slope + 2 * self.bend * r + self.by_row(s))
             try:
@@ -173,8 +192,7 @@ class Rows:
                 primal = other = min(primal, other)
             x, p, m = (v + PART * primal * dv for v, dv in ((x, dx), (p, dp), (m, dm)))
             s, left = s + PART * other * ds, left - PART * other * ds
-        x = x[: self.dim]
-        return x if self.basis is None else self.basis @ x, s
+        return self._outer(x), s
 
     def supports(self, x: Vector, s: Vector) -> list[Support]:
         """Return the lines that the multipliers are, where they are not those of the sides."""
@@ -185,7 +203,7 @@ class Rows:
         for k, g in self.weights.items():
             node: Any = self.program.nodes[k]
             own = slice(start, start := start + node.sizes[0])
-            slopes = total[own] / np.repeat(g, node.sizes[0] // g.size)
+            slopes = np.nan_to_num(total[own] / np.repeat(g, node.sizes[0] // g.size))
             if isinstance(node, Max):
                 for row, part in enumerate(node.rows(np.where(slopes > SAME, slopes, 0.0))):
                     given = {int(j): Fraction(float(part[j])) for j in np.flatnonzero(part)}
@@ -200,10 +218,6 @@ class Rows:
                 t, low, high = min(sides, key=lambda e: max(e[1] - v, v - e[2]))
                 found.append(Support(k, i, i, t, min(max(v, low), high), zero))
         return found
-
-
-def _full(table: Any) -> Any:
-    return table.toarray() if sparse.issparse(table) else table
 
 
 def _is_single(table: Any) -> bool:
@@ -256,8 +270,11 @@ def _gram(A: Any, d: Vector) -> Any:
 
 def with_lines(program: Program, x: Vector, supports: list[Support]) -> MinimumCertificate:
     """State how much lower f can be than at x, on a ball that contains 0."""
+    away = norm_upper(x)
+    if not away < 2.0**1000:
+        raise NotCertifiableError("the point is too far away.")
     line, room = line_below(program, x, supports), 1 + Fraction(2.0**-30)
-    reach = 2.0 ** math.ceil(math.log2(2 + float(np.linalg.norm(x))))
+    reach = 2.0 ** math.ceil(math.log2(2 + away))
     length, most = line.ends
     eps = fraction_upper(room * (Fraction(length) + Fraction(ROOM * norm_upper(line.slope.rad))))
     loss = room * (most + Fraction(ROOM * float(line.loss.rad[0])))
@@ -275,8 +292,11 @@ def minimum_by_rows(
     rows = Rows(program)
     with np.errstate(all="ignore"):
         best, s = rows.minimise(x, deadline)
-    x = x if stay else best
-    return with_lines(program, x, rows.supports(x, s)), best
+        if not (np.isfinite(best).all() and np.isfinite(s).all()):
+            raise NotCertifiableError("numbers overflow.")
+        x = x if stay else best
+        supports = rows.supports(x, s)
+    return with_lines(program, x, supports), best
 
 
 def lower_point(program: Program, x: Vector, point: Vector) -> Refutation | None:

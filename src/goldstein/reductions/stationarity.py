@@ -429,6 +429,9 @@ FLAT = 1e-8
 #: With so many numbers in the gradients of all entries, more than a gap is tried to be proved.
 SOME = 2**18
 
+#: The part of the time limit that an interior point method may take, before a search begins.
+ROWS_SHARE = 0.5
+
 #: The ball on which a gap is stated where no minimum is proved, in units of delta.
 AROUND = 10.0
 
@@ -551,20 +554,24 @@ class Minimal(Stronger):
         return Attempt(denied, denied.said())
 
     def stage(self, x: Vector, stage: int) -> Vector | Answer:
-        found = None if stage else by_rows(self.problem, x, self.request, self.run.deadline, False)
-        if found is not None:
-            return Answer(found.x, Status.VERIFIED, found)
+        begin, deadline = time.perf_counter(), self.run.deadline
+        if not stage:
+            until = deadline if math.isinf(deadline) else begin + ROWS_SHARE * (deadline - begin)
+            found = by_rows(self.problem, x, self.request, until, False)
+            if found is not None:
+                return Answer(found.x, Status.VERIFIED, found)
         answer = self._weaker_answer(x, stage)
         if answer.certificate is None or self.stop.by:
             return self._without_proof()
         found = self._prove(answer.certificate)
         if found.note == PROVED:
-            proof, better = everywhere(self.problem, found.certificate, self.run.deadline)
+            proof, better = everywhere(self.problem, found.certificate, deadline)
             if better is not None and stage + 1 < self.stages:
                 return better
             return replace(answer, status=Status.VERIFIED, certificate=proof, detail="")
         self._why = answer.detail = found.note.removeprefix("not proved: ")
-        if isinstance(found.certificate, Refutation) and stage + 1 < self.stages:
+        late = time.perf_counter() > deadline
+        if isinstance(found.certificate, Refutation) and stage + 1 < self.stages and not late:
             self._verified = None  # what was shown is about a point that is no minimum
             lower: Vector = found.certificate.point
             return lower

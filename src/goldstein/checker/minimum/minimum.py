@@ -47,7 +47,7 @@ from goldstein.checker.rationals import (
     to_fractions,
 )
 from goldstein.checker.rounding import up
-from goldstein.checker.sides import Program, finite_numbers, point_at
+from goldstein.checker.sides import Point, Program, finite_numbers, point_at
 from goldstein.checker.verification import Verification
 
 SCOPES = ("ball", "box", "global")
@@ -101,18 +101,19 @@ def minorant(
     run = Pass(program, region, own)
     total, _ = run.backward(program.last, Span(np.ones(1)))
     alone = Pass(program, Region(y, 0.0), own, alone=run)
-    top, low = _values(program, y).hi[0], alone.values[-1].lo[0]
+    terms = [term for part in own.values() for term in part.terms]
+    bare = Pass(program, region if terms else Region(y, 0.0))
+    top, low = bare.here.values[-1].hi[0], alone.values[-1].lo[0]
     slopes = alone.slopes[-1].size[0]
     if not np.isfinite([top, low, *slopes]).all():
         raise NotCertifiableError("value or gradient could not be enclosed; rescale the data.")
     exact = slope_of_lines(program, own) if math.isinf(reach) and is_small(program) else None
     length = sqrt_upper(squared_norm(to_fractions(slopes) if exact is None else exact))
-    terms = [term for part in own.values() for term in part.terms]
     loss, eps = 0.0, 0.0
     if terms:
         if math.isinf(reach):
             raise NotCertifiableError("sharpness needs a ball of finite radius.")
-        loss, eps = sharpened(total, terms, Pass(program, region), reach)
+        loss, eps = sharpened(total, terms, bare, reach)
     if not all(math.isfinite(part.charge) for part in own.values()):
         raise NotCertifiableError("a concave kink inside has no finite charge.")
     charge = sum((Fraction(part.charge) for part in own.values()), Fraction(0))
@@ -120,15 +121,12 @@ def minorant(
     return Minorant(total, up(length + eps) if eps else length, whole, reach)
 
 
-def _values(program: Program, y: Any) -> Span:
-    return Pass(program, Region(y, 0.0)).values[-1]
-
-
 def rise(program: Program, y: Any, x: Any) -> Fraction:
     """Return an upper bound of f(x) - f(y)."""
     if list(y) == to_fractions(x):
         return Fraction(0)
-    return Fraction(_values(program, x).hi[0]) - Fraction(_values(program, y).lo[0])
+    high, low = (Pass(program, Region(z, 0.0)).values[-1] for z in (x, y))
+    return Fraction(high.hi[0]) - Fraction(low.lo[0])
 
 
 def convexity(program: Program, y: Any, reach: float, least: float, box: Any = None) -> bool:
@@ -319,14 +317,14 @@ def _check_scope(found: Verification, claim: Claim, shown: Shown) -> None:
 # --- refutation --------------------------------------------------------------------------------
 
 
-def slope_along(program: Program, y: Any, direction: Any) -> Fraction:
-    """Return an upper bound of the one-sided derivative of f at y; exact where f is rational.
+def slope_along(point: Point, direction: Any) -> Fraction:
+    """Return an upper bound of the one-sided derivative at a point; exact where f is rational.
 
     Every node is locally Lipschitz and has one-sided derivatives, so that they chain: a kink uses
     the slope of the side that its argument goes to, a maximum the largest derivative of those that
     are tied, a norm at 0 the norm of the derivative.
     """
-    point = point_at(program, y)
+    program = point.program
     moves: dict[int, Any] = {0: point.enclosed(finite_numbers(direction, program.dim, "direction"))}
     for k, node in enumerate(program.nodes[1:], 1):
         piece = point.pieces.get(k)
@@ -380,8 +378,8 @@ def check_refutation(cert: Any, program: Program, problem: Any = None) -> Verifi
             feasible = cert.slope is None and not limits.violation(cert.point.tolist())
             found.add("feasibility", feasible, "a feasible point, without a slope")
         if cert.slope is not None:
-            along = to_fractions(cert.direction)
-            slope = fraction_upper(slope_along(program, cert.exact_pivot, along))
+            pivot, along = point_at(program, cert.exact_pivot), to_fractions(cert.direction)
+            slope = fraction_upper(slope_along(pivot, along))
             right = slope <= to_fraction(cert.slope) < 0
             found.add("slope", right, f"derivative {slope:.6g}, claimed {cert.slope:.6g}")
             square = squared_distance(cert.exact_pivot, cert.x)

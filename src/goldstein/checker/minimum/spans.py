@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -187,7 +188,7 @@ def power_sum(coefficients: list[Fraction], u: Span) -> Span:
     while len(coefficients) > 1 and not coefficients[-1]:
         coefficients = coefficients[:-1]
     if len(coefficients) == 1:
-        return Span.of(coefficients * 1).where(np.ones(u.lo.shape, bool), u)
+        return _number(coefficients[0]).where(np.ones(u.lo.shape, bool), u)
     ends = _horner(coefficients, Span(u.lo)).hull(_horner(coefficients, Span(u.hi)))
     if len(coefficients) == 2:
         return ends
@@ -200,7 +201,12 @@ def power_sum(coefficients: list[Fraction], u: Span) -> Span:
 
 
 def _horner(coefficients: list[Fraction], u: Span) -> Span:
-    out = Span.of([coefficients[-1]])
+    out = _number(coefficients[-1])
     for c in reversed(coefficients[:-1]):
-        out = out * u + Span.of([c])
+        out = out * u + _number(c)
     return out
+
+
+@lru_cache(4096)
+def _number(value: Fraction) -> Span:
+    return Span.of([value])
