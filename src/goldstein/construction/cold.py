@@ -187,8 +187,7 @@ def gathered(
     with oracle.reserved(min(x.size + 41, left // 2)):
         # Gradients without visible gain before the search gives up.
         patience = max(30, min(x.size, 400))
-        around = (x, target.delta, target.eps, target.seed, found)
-        enrich(oracle, *around, patience=patience, deadline=deadline)
+        enrich(oracle, x, target, found, patience=patience, deadline=deadline)
     return found
 
 

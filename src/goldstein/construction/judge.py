@@ -226,8 +226,7 @@ class Judge:
             most = getattr(state, "most_gradients", math.inf) - len(found.points)
             with self.oracle.reserved(int((self.oracle.limit - self.oracle.calls) // 2)):
                 enrich(
-                    self.oracle, state.x, self.request.delta, self.request.eps, self.request.seed,
-                    found, patience=state.x.size + 10,
+                    self.oracle, state.x, self.request, found, patience=state.x.size + 10,
                     max_gradients=0 if hurry and found.points else 1 if hurry else max(0, most),
                 )  # fmt: skip
             if not found.points:

@@ -338,8 +338,9 @@ class ProxTerm(base.Reduction):
             found = Enrichment(list(points), [g + v for g in gradients])
             before = len(points)
             enrich(
-                CountedOracle(Tilted(self.f, v)), x, request.delta, enough, request.seed + look,
-                found, patience=x.size + 10, deadline=self.run.deadline,
+                CountedOracle(Tilted(self.f, v)), x,
+                replace(request, eps=enough, seed=request.seed + look), found,
+                patience=x.size + 10, deadline=self.run.deadline,
             )  # fmt: skip
             points += found.points[before:]
             gradients += [g - v for g in found.gradients[before:]]

@@ -41,7 +41,7 @@ from goldstein.numerics import streams
 from goldstein.numerics.element_model import Mask
 from goldstein.numerics.hull import Hull, min_norm_weights
 from goldstein.oracles import CountedOracle
-from goldstein.solvers.base import Evidence, gradient_of, value_of
+from goldstein.solvers.base import Evidence, Request, gradient_of, value_of
 from goldstein.solvers.logic.questions import VALUE
 
 #: A bound this small relative to the gradients is rounding error: nothing more to gain.
@@ -110,9 +110,7 @@ class Enrichment:
 def enrich(
     oracle: CountedOracle,
     x: Vector,
-    radius: float,
-    eps: float,
-    seed: int,
+    target: Request,
     found: Enrichment,
     *,
     patience: int,
@@ -126,7 +124,8 @@ def enrich(
     """
     if max_gradients == 0:
         return
-    rng = streams.stream(seed, len(found.points), "certify")
+    eps, radius = target.eps, target.delta
+    rng = streams.stream(target.seed, len(found.points), "certify")
     hull = Hull(x.size, max(8, 2 * len(found.points)), min(deadline, oracle.deadline))
     for g in found.gradients:
         hull.add(g)

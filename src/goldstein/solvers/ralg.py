@@ -11,7 +11,7 @@ nearly along the kink between them. There is no proof that it ends well, and it 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -191,7 +191,7 @@ class RAlgorithm(Solver):
             found.gradients.append(state.memory.gradients[row].copy())
         seen = len(found.points)
         enrich(
-            oracle, x, request.delta, request.eps, request.seed + state.tries, found,
+            oracle, x, replace(request, seed=request.seed + state.tries), found,
             patience=x.size + 20,
         )  # fmt: skip
         for y, g in zip(found.points[seen:], found.gradients[seen:]):

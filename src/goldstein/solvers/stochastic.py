@@ -211,8 +211,8 @@ class NoisySolver(Solver):
         left = oracle.limit - oracle.calls
         most = left / 2 - LOOKS if state.last_stage else min(TRIAL_GRADIENTS, left / 2)
         enrich(
-            oracle, state.x, request.delta, request.eps, request.seed, found,
-            patience=max(30, min(state.x.size, 200)), max_gradients=max(1.0, most),
+            oracle, state.x, request, found, max_gradients=max(1.0, most),
+            patience=max(30, min(state.x.size, 200)),
         )  # fmt: skip
         state.proof, state.bound = None, math.inf
         if found.points:
