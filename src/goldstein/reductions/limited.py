@@ -141,7 +141,7 @@ class Limited(Reduction):
         """
         problem, request, self.stop.x = self.problem, self.request, y
         around = Around(problem, y, request.delta, request.seed)
-        certificate = None
+        certificate, unresolved = None, ""
         patience = EARLY_PATIENCE if early else max(20, min(4 * y.size, 200))
         try:
             self._ask_around(around, evidence, function)
@@ -157,11 +157,15 @@ class Limited(Reduction):
         except errors.UnresolvedError as failure:
             if early:
                 return Answer(around.x, status)
-            return Answer(around.x, Status.BALL_TOO_SMALL, None, str(failure))
+            unresolved = str(failure)
         answer = self._decided(around.x, certificate, status)
+        if unresolved:
+            answer = Answer(around.x, Status.BALL_TOO_SMALL, None, unresolved)
         fails = status is Status.VERIFIED and answer.status is Status.NOT_VERIFIED
-        # What held for the reduced function and fails here may be a claim about noise.
-        if fails and self._noisy(around):
+        # What held for the reduced function and fails here may be a claim about noise; so may
+        # gradients that values do not follow.
+        doubted = fails or answer.status is Status.BALL_TOO_SMALL
+        if doubted and self._noisy(around):
             return Answer(around.x, Status.NOT_DETERMINISTIC)
         return answer
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,11 @@ class Box:
     lower: Vector
     upper: Vector
 
+    @cached_property
+    def free(self) -> bool:
+        """Is there no bound? Then points stay as they are, at no cost."""
+        return bool((self.lower == -np.inf).all() and (self.upper == np.inf).all())
+
     @property
     def fixed(self) -> Mask:
         """Coordinates that cannot move."""
@@ -47,6 +53,8 @@ class Box:
 
     def clip(self, point: Vector, margin: float | Vector = 0.0) -> Vector:
         """Return the nearest point of the box, or of a box with less room on all sides."""
+        if self.free:
+            return np.array(point)
         return np.minimum(np.maximum(point, self.lower + margin), self.upper - margin)
 
     def reflect(self, point: Vector) -> Vector:
@@ -56,6 +64,8 @@ class Box:
         it is no further from any point of the box than before.
         """
         crossed = self.clip(point)
+        if self.free:
+            return crossed
         return self.clip(np.where(crossed == point, point, 2.0 * crossed - point))
 
     def normal_fits(self, normal: Vector, at: Any) -> tuple[bool, str]:
@@ -77,7 +87,7 @@ def as_box(bounds: Any, dim: int) -> Box:
         if bounds.lower.shape != (dim,):
             raise InputError(f"bounds are for {bounds.lower.size} variables, the point has {dim}.")
     elif bounds is None:
-        return Box(np.full(dim, -np.inf), np.full(dim, np.inf))
+        return Box(*np.broadcast_to([[-np.inf], [np.inf]], (2, dim)))
     elif hasattr(bounds, "lb") and hasattr(bounds, "ub"):
         sides = bounds.lb, bounds.ub
     else:
