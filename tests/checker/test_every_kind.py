@@ -355,7 +355,33 @@ CURL = one(
 )
 PADDED = one({"op": "piecewise", "of": [0], "breakpoints": [], "pieces": [["0", "0", "1", "0"]]})
 
+#: -max(2 w, w + 1/2): a concave kink at 1/2
+LOWERED = one(
+    {"op": "affine", "of": [0], "columns": 1, "width": 1, "rows": [["2"], ["1"]],
+     "offset": ["0", "1/2"]},
+    {"op": "max", "of": [1], "columns": 2},
+    {"op": "affine", "of": [2], "columns": 1, "width": 1, "rows": [["-1"]]},
+)  # fmt: skip
+#: (w_2/8 + w_1^2/2) (w_2/8 - w_1^2/2): the slopes have the same ranges on a ball, and differ.
+CROSSED = [
+    X, {"op": "affine", "of": [0], "columns": 1, "width": 2, "at": [[0]]},
+    {"op": "piecewise", "of": [1], "breakpoints": [], "pieces": [["0", "0", "1/2"]]},
+    {"op": "affine", "of": [0], "columns": 1, "width": 2, "at": [[1]], "rows": [["1/8"]]},
+    {"op": "add", "of": [2, 3]},
+    {"op": "affine", "of": [2], "columns": 1, "width": 1, "rows": [["-1"]]},
+    {"op": "add", "of": [3, 5]},
+    {"op": "multiply", "of": [4, 6]},
+]  # fmt: skip
+
+#: -log w, whose second derivative is 1/9 at 3
+NEGLOG = one({"op": "log", "of": [0]},
+             {"op": "affine", "of": [1], "columns": 1, "width": 1, "rows": [["-1"]]})  # fmt: skip
+
 TRUE_MINIMA = [
+    minimum(NEGLOG, ["2"], "1", growth="1/9", eps="1/2", gap="1/2"),
+    minimum(one(), ["0"], "1", eps="1", gap="1"),
+    minimum(LOWERED, ["0"], "1/2", eps="1", gap="1/2"),
+    minimum(CROSSED, ["0", "0"], "1", growth="-6", gap="3"),
     minimum(CURL, ["0"], "1", supports=[{**flat(1), "p": "2"}], growth="2"),
     minimum(PADDED, ["0"], "1", growth="2"),
     STRICT,
@@ -370,6 +396,11 @@ TRUE_MINIMA = [
 ]  # fmt: skip
 #: With the word of the refusal.
 FALSE_MINIMA = [
+    (minimum(NEGLOG, ["2"], "1", growth="1/8", eps="1/2", gap="1/2"), "curvature"),
+    (minimum(one(), ["0"], "1", eps="1", gap="1/2"), "gap"),
+    (minimum(LOWERED, ["0"], "1", eps="1", gap="1"), "concave"),
+    # At (1, 0) the second derivative along the first axis is -3.
+    (minimum(CROSSED, ["0", "0"], "1", growth="-5/2", gap="5/4"), "curvature"),
     (minimum(CURL, ["0"], "1", supports=[{**flat(1), "p": "6"}], growth="6"), "bends"),
     (altered(STRICT, "evidence", "sharp", 0, "sigma", "1000001/1000000"), "slope"),
     (altered(STRICT, "evidence", "supports", [flat(1, s="1/1000000")]), "slope"),
