@@ -340,9 +340,7 @@ class Differences:
         self, y: Vector, g: Vector, step: float, along: Mask | None, loose: bool = True
     ) -> bool:
         """Do values follow the gradient along other directions, and steps that are no multiples?"""
-        # A step that is finest must not be shorter to be as exact.
-        longest = step if loose else 2.0 * step
-        others = [self.rng.uniform(0.5, 1.0) * longest for _ in range(SEVERAL - 1)]
+        others = [self.rng.uniform(0.5, 1.0) * step for _ in range(SEVERAL - 1)]
         constant = along is not None
         return all(self._miss(y, g, s * self._direction(along), constant, loose)[0] for s in others)
 
