@@ -32,6 +32,9 @@ import goldstein as gs
 
 INSTANCES = shares(5000, list(attacks().values()))
 
+#: Gradients that are wrong everywhere: the right answer is that no claim is made.
+UNCLAIMED = ("skewed-gradients",)
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", INSTANCES)
@@ -39,8 +42,9 @@ def test_attack(name: str) -> None:
     tally = run(INSTANCES[name], 0, [name])[name]
     wrong = "\n".join(str(one) for one in tally.wrong[:5])
     assert not any(tally.faults[word] for word in FAULTS), f"{tally.line}\n{wrong}"
-    # The attack did something: the library has said yes or no.
-    assert tally.counts["accepted"] + tally.counts["refused"] > 0
+    # The attack did something: the library has said yes or no, or made no claim of a lie.
+    made = tally.counts["accepted"] + tally.counts["refused"]
+    assert made > 0 or (name in UNCLAIMED and tally.counts["no claim"] > 0)
 
 
 # --- the suite itself ----------------------------------------------------------------------------

@@ -325,5 +325,5 @@ def test_erratum_e10_a_start_that_is_already_stationary() -> None:
     """|m| = 0 at the first test: nothing divides by it."""
     res = gs.minimize(lambda x: 0.0, [1.0, 1.0], np.zeros_like, eps=0.1, delta=0.1, method="pingd")
     assert res.success
-    assert res.certificate.eps == 0.0
+    assert res.certificate.eps <= 2.0**-10 * 0.1  # nothing finer is stated of a black box
     assert res.nit == 0

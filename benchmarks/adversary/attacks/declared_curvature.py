@@ -88,7 +88,8 @@ def wrong(f: Separable, cert: Any) -> str:
         and drop > TOLERANCE
     ):
         return f"the lowest point is {math.sqrt(square)!r} away"
-    return "more is unique than is shown" if cert.unique else ""
+    # A strongly convex function has one minimiser.
+    return "more is unique than is shown" if cert.unique and min(f.q) <= 0 else ""
 
 
 def honest(rng: Rng, f: Separable, x: Any, r: Any, curvature: float) -> Any:
