@@ -225,6 +225,7 @@ def test_directions_are_tried_while_there_is_time() -> None:
     assert refuted(F.program(), x, x.tolist(), 0.0, deadline=0.0) is None
 
 
+@pytest.mark.filterwarnings("ignore::goldstein.PrecisionWarning")
 def test_a_run_out_of_time_tries_no_further_proof(monkeypatch: Any) -> None:
     """A function that falls for ever is denied a minimum at every stage."""
     rng, tried = np.random.default_rng(0), []

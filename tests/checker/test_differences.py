@@ -137,7 +137,7 @@ def test_a_wrong_gradient_is_found_out(wrong: float) -> None:
 def test_a_right_one_is_acquitted_at_the_finest_step_at_once(wrong: float) -> None:
     f = linear([1.0, -2.0], wrong=wrong)
     assert resolved(f, np.zeros(2)) == 0.5 * 2.0**-24 * DELTA
-    assert f.values == 7  # three directions: the claim rests on this gradient alone
+    assert f.values <= 3
     assert f.gradients == 1
 
 

@@ -74,7 +74,7 @@ QUICK = 0.05
 AFRESH = 4
 
 #: Calls that a look at one point takes: who has them claims nothing without it.
-ONE_LOOK = 5
+ONE_LOOK = 3
 
 #: Displacements tried where one meets a kink: in float64 that can happen, twice hardly.
 DRAWS = 3
@@ -215,9 +215,9 @@ class Judge:
         with cut, self.oracle.until(until):
             # Where the clock did not even allow for f(x0), there is no search to ask.
             evidence = None if math.isnan(state.fx) else solver.best_evidence(state)
-            seconds = outcome.history.time[-1] / max(1, self.oracle.calls)
             if brief and evidence is not None:
                 # As many as can be looked at, beside and again, in the seconds of grace.
+                seconds = outcome.history.time[-1] / max(1, self.oracle.calls)
                 evidence = _heaviest(evidence, max(1, int(self.grace / (4.0 * seconds))))
             found = self._known(evidence, state.x)
             found.value = state.fx if math.isfinite(state.fx) else None
@@ -232,25 +232,18 @@ class Judge:
             if not found.points:
                 return None
             rows, claim = in_ball(found, state.x, self.request.delta), None
-            special = False
             if len(rows[0]):
-                special = self._is_short(seconds if hurry else 0.0)
-                if not special:
+                if self.oracle.limit - self.oracle.calls >= ONE_LOOK:
                     self.look(state.x, [(rows[0][0], rows[1][0])])
                 claim = self._claimed(self._state(state.x, *rows))
             if outcome.status is Status.STALLED and not (claim and claim.eps <= self.request.eps):
                 claim = better(claim, self._afresh(state.x, Enrichment(value=found.value)))
-            special = special or state.x.size >= MANY_VARIABLES or self.oracle.plain.is_written
-            special = special or self._is_short(0.0)
+            special = state.x.size >= MANY_VARIABLES or self.oracle.plain.is_written
+            special = special or self.oracle.limit - self.oracle.calls < ONE_LOOK
             if claim is None or claim.eps <= self.request.eps or special:
                 return claim
             return self.left_of(claim)
         return None
-
-    def _is_short(self, seconds: float) -> bool:
-        """Are there too few calls left for a look, or too little time, at so many seconds each?"""
-        late = ONE_LOOK * seconds > max(self.grace, QUICK)
-        return late or self.oracle.limit - self.oracle.calls < ONE_LOOK
 
     def left_of(self, claim: C) -> C:
         """Return what a look and checks leave of a claim that is not what was asked for."""

@@ -84,8 +84,8 @@ class Differences:
         self._size: float | None = getattr(f, "size", None)
         #: Whether values that say something did not agree; and whether some did wherever needed.
         self._clear, self.clear = False, True
-        # Whether a claim rests on gradients that are 0, or on one only.
-        self._level = self._alone = False
+        # Whether a claim rests on gradients that are 0.
+        self._level = False
 
     def resolution(
         self, known: Sequence[tuple[Vector, Vector]], coarsest: float = COARSEST, many: int = MANY
@@ -117,7 +117,7 @@ class Differences:
         free = self.box.lower < self.box.upper
         sizes = np.where(free, np.abs([g for _, g in known]).max(axis=0), 0.0)
         rows = [(y, g) for y, g in known if g[free].any()]
-        self._level, self._alone = not rows, len(rows) == 1
+        self._level = not rows
         step = max([SHORTEST * self.delta, *(self._resolved(y, g) for y, g in rows[:HEAVY])])
         for y, g in rows[HEAVY:many]:
             if self.agree(y, g, self.finest(y, g))[0] is False:
@@ -310,9 +310,8 @@ class Differences:
         self, y: Vector, g: Vector, step: float, along: Mask | None = None
     ) -> tuple[bool | None, float]:
         """True where values around y follow the gradient, and along which step; False where they
-        contradict it; or None. Once values have disagreed, and for a claim that rests on this
-        gradient alone, one direction in which they follow it is not enough: a mistake hides where
-        it is at right angles to the step.
+        contradict it; or None. Once values have disagreed, one direction in which they follow the
+        gradient is not enough: a mistake hides where it is at right angles to the step.
 
         Two steps that miss by the same slope show a mistake; a kink or curvature changes with them,
         and noise gets smaller. One look that is loose, or for a claim about a level place, may be
@@ -323,7 +322,7 @@ class Differences:
         verdict, slope, blur = self._miss(y, g, step * v, constant)
         sharp = blur * USUAL / ROUNDING * np.linalg.norm(v) <= TIGHT * (np.abs(g) @ np.abs(v))
         luck = self._level or not sharp
-        doubt = (self._clear or self._alone) and along is None
+        doubt = self._clear and along is None
         if verdict and (not (luck or doubt) or self._again(y, g, step, along, luck)):
             return True, step if sharp else step / RESOLVED
         accuses = 8.0 * step <= LONGEST * self.delta
