@@ -117,10 +117,6 @@ def test_a_run_that_is_cut_short_tells_one_story(method: str, calls: int) -> Non
         value, np.zeros(30), slope, eps=1e-7, delta=1e-7, rng=0, max_calls=calls, method=method
     )
     assert res.nfev + res.ngev <= calls
-    if res.certificate is None:  # nobody had the calls to look at it: then there is none
-        assert calls <= 200
-        assert not res.success
-        return
     assert np.array_equal(res.certificate.x, res.x)
     assert all(res.certificate.verify(value, slope, seed=seed).ok for seed in (None, 0, 1))
     meets = res.certificate.eps <= 1e-7 and res.certificate.delta <= 1e-7

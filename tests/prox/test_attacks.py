@@ -211,7 +211,7 @@ def test_what_cancels_exactly_is_stated_with_room_for_curvature(delta):
     for seed in range(3):
         term = gs.prox.l1(4.5)
         claim = gs.certify(value, [0.0], slope, plus=term, delta=delta, rng=seed)
-        assert claim.eps < 1e-6  # one looks as far as a coarser f would ask for: it bends
+        assert claim.eps < 1e-7  # one looks as far as a coarser f would ask for: it bends
         assert all(claim.verify(value, slope, plus=term, seed=k).ok for k in range(4))
 
 

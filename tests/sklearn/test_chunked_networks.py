@@ -50,10 +50,10 @@ def assert_same_function(one: Any, other: Any, x: np.ndarray) -> None:
 def assert_equivalent_fits(one: Any, other: Any, objectives: list[Any]) -> None:
     """Both searches got what was asked for, and whoever holds the data can check either.
 
-    Rounding errors grow along a search (to 1.6e-2 in the objective of these problems, where the
-    last bits of all sums are drawn at random): the ends of two searches are not compared closely.
+    Rounding errors grow along a search (to 2e-3 in the objective of these problems, where the last
+    bits of all sums are drawn at random), so the ends of two searches are not compared closely.
     """
-    assert one.objective_ == pytest.approx(other.objective_, rel=2e-2)
+    assert one.objective_ == pytest.approx(other.objective_, rel=1e-2)
     for net in (one, other):
         assert net.goldstein_stationarity_[0] <= net.eps
         assert all(net.certificate_.verify(objective).ok for objective in objectives)
