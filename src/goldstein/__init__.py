@@ -7,8 +7,6 @@
 True
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

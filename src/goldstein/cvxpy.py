@@ -4,8 +4,6 @@ So a solution of CVXPY gets a certificate, and a problem that CVXPY refuses is s
 only move entries are called with places instead of numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce

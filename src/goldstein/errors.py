@@ -3,8 +3,6 @@
 A message says what was given, what was expected, and what to do about it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from goldstein.checker.blackbox.errors import ContradictedError, UnresolvedError

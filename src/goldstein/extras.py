@@ -1,7 +1,5 @@
 """Optional packages: one sentence for those that are missing."""
 
-from __future__ import annotations
-
 from goldstein.errors import MissingExtraError
 
 

@@ -4,8 +4,6 @@ Weights are the numbers in the file, exactly. Nothing is rounded after operation
 about the network in real numbers, not in float32.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from collections.abc import Callable

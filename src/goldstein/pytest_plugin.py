@@ -5,8 +5,6 @@ A proof file (.json, .json.gz) holds its function. A certificate (.cert) needs o
 whose name matches a pattern. The object is an Expression, an Oracle, or a pair (fun, jac).
 """
 
-from __future__ import annotations
-
 import importlib
 from fnmatch import fnmatch
 from pathlib import Path

@@ -5,8 +5,6 @@
 Several starts, and the best of what came of them.
 """
 
-from __future__ import annotations
-
 import importlib
 import math
 from collections.abc import Callable, Iterable, Sequence

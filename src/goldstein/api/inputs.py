@@ -3,8 +3,6 @@
 `method` and `options` become a solver.
 """
 
-from __future__ import annotations
-
 import difflib
 import functools
 import inspect

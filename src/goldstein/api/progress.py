@@ -1,7 +1,5 @@
 """What `progress` shows: a bar from rich on a terminal or in a notebook, else one plain line."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Callable, Iterator

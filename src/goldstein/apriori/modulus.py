@@ -8,8 +8,6 @@ which makes the constants of the paper's three applications come out sharp.
 Functions of one number before a run: slopes, curvatures, kinks, and how far pivots may reach.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field

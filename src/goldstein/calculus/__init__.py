@@ -4,8 +4,6 @@ The theory before a run (`goldstein.apriori`) and the searches for proofs
 (`goldstein.construction.near`) lie above; their names are found here when they are asked for.
 """
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

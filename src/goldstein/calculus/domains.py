@@ -3,8 +3,6 @@
 Logarithms, roots and quotients end somewhere, and a claim about a ball speaks of all its points.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -5,8 +5,6 @@ What they mean is said in `goldstein.checker.enclosed.arrays`. A new one has a r
 A kind of node that the checker does not have: what is known in float64 only.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

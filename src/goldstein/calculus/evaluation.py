@@ -8,8 +8,6 @@ Proofs do not ask here.
 Rows of affine parts of a function, exactly: asked from the program of the checker.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from contextvars import copy_context

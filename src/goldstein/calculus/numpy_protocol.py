@@ -1,7 +1,5 @@
 """NumPy's functions on expressions: those that have a meaning here, and words for the others."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Linear maps, sums, scalings, products and stacks of expressions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from decimal import Decimal

@@ -1,7 +1,5 @@
 """What the checker raises on purpose; `goldstein.errors` has these names, and the rest."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

@@ -6,8 +6,6 @@ it is at most g, then for every r > 0 some point within r of x has a subgradient
 below bound it from above in float64, infinity where v is outside the domain of h*.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

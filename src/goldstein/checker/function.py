@@ -6,8 +6,6 @@ A layout is plain data: a list of numbers is the shape of one array; ["list", ..
 and ["dict", [key, ...], ...] hold parts.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from itertools import starmap, zip_longest

@@ -6,8 +6,6 @@ bounds its distance from 0. Nothing that is stored is believed. Bounds and const
 (`goldstein.checker.constrained.near`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

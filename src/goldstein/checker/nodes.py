@@ -13,8 +13,6 @@ are exactly on a breakpoint: which side they go to depends on the direction in w
 left (`goldstein.checker.sides`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -4,8 +4,6 @@ Claims are about the real numbers that stored float64 data are. What a user give
 exactly such a number; where it is not, an error says so, and nothing is rounded.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

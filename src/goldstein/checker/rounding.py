@@ -6,8 +6,6 @@ product of n terms in any order errs by at most g(n) |a|.|b| with g(n) = n u / (
 smallest normal number per operation.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -10,8 +10,6 @@ and at perturbed ones, and compared with values. A function whose structure is k
 enclosures of its gradients instead.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The command line: `goldstein solve | certify | verify | check | explain | bench | problems`."""
 
-from __future__ import annotations
-
 import sys
 
 from goldstein.cli.streams import whole_process

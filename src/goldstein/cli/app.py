@@ -1,7 +1,5 @@
 """The application: finds the commands in the folder `commands` and registers them."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import importlib

@@ -1,7 +1,5 @@
 """Arguments that several commands share, with their help and what the shell offers on Tab."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated

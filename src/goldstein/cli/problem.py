@@ -1,7 +1,5 @@
 """PROBLEM on the command line: a built-in one, or what is found in the user's file."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib.util
 import re

@@ -1,7 +1,5 @@
 """Standard output belongs to the answers: whatever a problem prints goes to standard error."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

@@ -6,8 +6,6 @@ slopes of the lines that make the bound largest solve the dual problem, one slop
 Cuts on the faces of a box: evidence for a minimum of a black box of declared curvature.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 import time

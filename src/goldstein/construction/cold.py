@@ -8,8 +8,6 @@ of them comes as near to the smallest bound as dozens of random ones, and the la
 themselves, so that a claim rests on one or two points: these have to be checked.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from contextlib import AbstractContextManager

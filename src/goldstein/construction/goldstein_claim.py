@@ -4,8 +4,6 @@ Nothing here is trusted. A claim stated too boldly is refused by `verify`; the m
 chosen so that this does not happen.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

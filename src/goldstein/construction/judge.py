@@ -1,7 +1,5 @@
 """The certificate layer's answer to a solver's evidence."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import time

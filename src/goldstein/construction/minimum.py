@@ -5,8 +5,6 @@ columns are the gradients of the kinks' arguments; then the radius is bisected, 
 by a few factors. Whatever is found, the checker decides.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from contextlib import suppress

@@ -8,8 +8,6 @@ Science 12, 1997): some twenty linear systems, as large as the smaller side of A
 are slopes of lines below f (`goldstein.checker.minimum.lines`), at any point.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Make claims from values that will survive fresh draws."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import partial

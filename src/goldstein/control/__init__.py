@@ -7,8 +7,6 @@ things: the loop is stable, its norm is below a bound (both proved in rational a
 nearly stationary (a Goldstein certificate).
 """
 
-from __future__ import annotations
-
 from goldstein.control.oracles import AffineMatrix, Plant, abscissa, hinfnorm, radius
 from goldstein.control.synthesis import (
     Design,

@@ -6,8 +6,6 @@ Stability and norms proved in rational arithmetic: a matrix that anybody can che
 rounding, and looks for positive pivots.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import math

@@ -12,8 +12,6 @@ The dual is solved, whose rows are the coefficients: max y'u with A'u = 0 and on
 of the data. Its multipliers are the coefficients; rows with u inside its bounds are met exactly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple

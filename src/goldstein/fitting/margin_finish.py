@@ -4,8 +4,6 @@ Concave kinks are replaced by their tangents, and the convex problem that is lef
 few rows that can still change piece.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass

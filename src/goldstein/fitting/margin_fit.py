@@ -7,8 +7,6 @@ lengths, margins and the objective stay what they are: the search runs in as man
 are rows. Nothing of that is trusted; certificates are about Z.
 """
 
-from __future__ import annotations
-
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ The rounding shrinks, and at last convex subproblems with true kinks are solved,
 that can still change piece. Nothing here is trusted: the certificate is made and checked elsewhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

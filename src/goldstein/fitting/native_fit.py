@@ -1,7 +1,5 @@
 """Fit all classes of a rho-margin machine at once: a smooth path, then a search with guarantee."""
 
-from __future__ import annotations
-
 import math
 import time
 

@@ -1,7 +1,5 @@
 """JAX: oracles by automatic differentiation, certificates, optax transformations."""
 
-from __future__ import annotations
-
 try:
     import jax as _jax  # noqa: F401
     import optax as _optax  # noqa: F401

@@ -1,7 +1,5 @@
 """O2NC, PSINGD (Algorithm 2) and AdamO2NC as optax transformations."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple

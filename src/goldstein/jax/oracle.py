@@ -1,7 +1,5 @@
 """Any JAX scalar as an oracle over one float64 vector; what is computed in less is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any

@@ -5,8 +5,6 @@ called with places instead of numbers. Custom derivative rules and `stop_gradien
 at: a claim is about values.
 """
 
-from __future__ import annotations
-
 import operator
 import string
 import warnings

@@ -1,7 +1,5 @@
 """Losses of network outputs: squared, huber, pseudo_huber, logistic (two or more classes)."""
 
-from __future__ import annotations
-
 import copy
 import math
 from abc import ABC, abstractmethod

@@ -2,8 +2,6 @@
 or a convex set is added to the hull, a linear term to the squared length.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -6,8 +6,6 @@ orthogonality are bounded and charged. With `e_U = |U^T U - I|`, `e_V = |V^T V -
 and `s_max sqrt((1+e_U)(1+e_V)) + r`.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

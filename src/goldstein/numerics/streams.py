@@ -5,8 +5,6 @@ Uniform points of balls and spheres.
 The conic perturbation of Algorithm 1: a random point of a segment that is tilted at random.
 """
 
-from __future__ import annotations
-
 import math
 import secrets
 import zlib

@@ -1,7 +1,5 @@
 """The guard between a user's function and everything else: counts, checks, budget."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import sys

@@ -3,8 +3,6 @@
 Whoever states a claim compares values with gradients as whoever verifies it: more strictly.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ is. The basis is therefore turned at random each time, and claims are left to
 `goldstein.certificates.values`, which needs no gradients.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 

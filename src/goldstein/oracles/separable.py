@@ -3,8 +3,6 @@
 Many questions at once: what `workers=` means, wherever it is an argument.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Many starts and sweeps on the workers of joblib: cores, a Dask cluster, a Ray cluster."""
 
-from __future__ import annotations
-
 try:
     import joblib as _joblib  # noqa: F401
     import threadpoolctl as _threadpoolctl  # noqa: F401

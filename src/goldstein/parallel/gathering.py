@@ -1,7 +1,5 @@
 """Hand searches to the workers, and keep what comes back: results, and failures by name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

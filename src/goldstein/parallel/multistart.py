@@ -1,7 +1,5 @@
 """`multistart`: one function, many starts, the stationary points that they lead to."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The data are those of Luksan and Vlcek's report; wong_2 and wong_3 keep their li
 constraints and penalise the others in the objective.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Differences of convex functions with known global minima, and clustering."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Outer functions that test problems share, and how to put functions together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal

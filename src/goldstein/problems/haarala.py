@@ -3,8 +3,6 @@
 MXHILB alone costs O(d log d).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Training problems: margin machines and ReLU networks on fixed data, some on few rows."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Maxima of about as many pieces as there are variables, and uniform approximation."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Recovery with 1-norm losses from planted solutions, few measurements or many."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The list of problems: one decorator line adds one; nothing is built before it is asked for."""
 
-from __future__ import annotations
-
 import difflib
 import inspect
 import operator

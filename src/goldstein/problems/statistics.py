@@ -1,7 +1,5 @@
 """Estimation with absolute values, and sums of eigenvalues."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Structured problems from the nonsmooth quasi-Newton and bundle literature."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Small minimax problems collected by Luksan and Vlcek as TEST06: formulas, and fits of data."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

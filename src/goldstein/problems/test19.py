@@ -1,7 +1,5 @@
 """The classical small nonsmooth problems collected by Luksan and Vlcek as TEST19."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -3,8 +3,6 @@
 Problem 5, with its dense Hilbert matrix, costs O(d log d).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

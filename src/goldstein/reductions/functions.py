@@ -14,8 +14,6 @@ point of it that is nearest. That map is nonexpansive, as clipping is, so what i
 ball around z is known within a ball of this radius around x.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Searches inside bounds and constraints: how they end, and what they claim."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Callable, Sequence

@@ -6,8 +6,6 @@ bounds, restored to the constraints, and claimed to be KKT.
 Feasible iterates: descent of the improvement function around ever better feasible points.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

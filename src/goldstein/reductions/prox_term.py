@@ -6,8 +6,6 @@ among the points of this structure, in which h is smooth, and the certificate la
 plus the exact subgradients of h. Where it does not agree, the structure was not the right one.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from contextlib import suppress

@@ -7,8 +7,6 @@ A minimum: claims of stationarity at shrinking targets, each tried as a proof of
 Where a proof fails because the function falls, the run goes on from the lower point.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Runs on values alone: a search that believes in differences, then a claim that does not."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from contextlib import suppress

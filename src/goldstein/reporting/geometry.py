@@ -1,7 +1,5 @@
 """A certificate seen in a plane: its points around x, its gradients around 0."""
 
-from __future__ import annotations
-
 import timeit
 from collections.abc import Callable
 from dataclasses import dataclass

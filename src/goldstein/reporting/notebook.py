@@ -1,7 +1,5 @@
 """What a notebook shows of results, certificates and curves: small tables, without any package."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any

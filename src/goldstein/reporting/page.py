@@ -1,7 +1,5 @@
 """From a subject to HTML. What is not ours is escaped; scripts are ours, or do not run."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`plot` of results, histories, certificates and curves: from the object to the right pictures."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

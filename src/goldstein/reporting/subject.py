@@ -3,8 +3,6 @@
 What is proved and what is trusted, in one sentence each.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field

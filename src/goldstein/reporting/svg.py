@@ -1,7 +1,5 @@
 """Pictures inside a page: SVG whose colours follow the page, light or dark."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A local search for SciPy: what `minimize` hands over comes in, an OptimizeResult goes out."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from functools import partial, wraps

@@ -1,7 +1,5 @@
 """Estimators with the scikit-learn interface whose convergence is proved."""
 
-from __future__ import annotations
-
 try:
     import sklearn as _sklearn  # noqa: F401
 except ImportError as missing:

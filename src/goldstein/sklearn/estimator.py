@@ -1,7 +1,5 @@
 """What the estimators share: checks of parameters, data and weights; what a fit remembers."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import hashlib

@@ -1,7 +1,5 @@
 """A support vector machine with the rho-margin (ramp) loss, and a proof of its stationarity."""
 
-from __future__ import annotations
-
 import math
 import os
 import warnings

@@ -10,8 +10,6 @@ at least a fixed share of the calls, so the finite-time bound holds up to that s
 Here is the memory of the search and its arithmetic; its decisions are in `logic`.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

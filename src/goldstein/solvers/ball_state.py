@@ -6,8 +6,6 @@ Corrected as explained in docs/errata.md; L is a Lipschitz constant on the delta
 the sublevel set of the start, q = |m|/L.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 import warnings

@@ -16,8 +16,6 @@ dozen gradients at chosen corners cancel (`side_expansion`), however many kinks 
 left to the bundle member.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

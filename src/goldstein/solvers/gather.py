@@ -25,8 +25,6 @@ all kinks at once: each writes its t as a sum of some of these weights, as in a 
 and after J points what is missing is about r^J in every kink.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -13,8 +13,6 @@ gradients g_j at points y_j with weights w_j say for every z
 so that no point within a distance has a value that is lower by more than what stands there.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 import time

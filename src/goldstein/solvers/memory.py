@@ -5,8 +5,6 @@ A ring of gradients with their points: the bundle that two searches share.
 Gradients with the points they belong to: what turns a min-norm vector into evidence.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import lru_cache

@@ -3,8 +3,6 @@
 Bundle-PINGD: Algorithm 1 with the shortest vector of the hull instead of an average.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 

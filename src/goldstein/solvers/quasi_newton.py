@@ -11,8 +11,6 @@ factor of H. In more of them what they need is kept up to date: computing it afr
 of matrices, and a change of H a product of two vectors.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 

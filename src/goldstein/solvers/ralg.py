@@ -8,8 +8,6 @@ dilated along the difference of the two gradients at its ends, so that the next 
 nearly along the kink between them. There is no proof that it ends well, and it usually does.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any

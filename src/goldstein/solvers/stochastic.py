@@ -8,8 +8,6 @@ with clipped Adam, proofs in docs/adam_o2nc.md. They run in stages; where full g
 is followed by an attempt to certify with them.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field

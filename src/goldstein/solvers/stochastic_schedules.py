@@ -13,8 +13,6 @@ of a coordinate, `G_i^2` bounds the second moment of coordinate i of a stochasti
 between points are in the sup norm, averages of gradients in the 1-norm.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

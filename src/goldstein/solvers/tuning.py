@@ -1,7 +1,5 @@
 """Every constant of `auto`, each with its reason; interpreted and compiled runs have the same."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 

@@ -13,8 +13,6 @@ O2NC with G^2 of this size needs O(d Delta L^2 / (delta eps^3)) values, which is
 dependence on d.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """A run, its proof and its report in one zip file; and the verdict of `goldstein-check`."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import tempfile

@@ -3,8 +3,6 @@
 They are stored as archives: arrays and a JSON header in one zip; safe from strangers, too.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import hashlib

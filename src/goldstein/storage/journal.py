@@ -9,8 +9,6 @@ A journal stops growing at `LIMIT` bytes: long answers are then left out, and as
 run that resumes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Results, certificates and verifications as plain data; the files of a run, out and in."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

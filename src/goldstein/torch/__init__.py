@@ -1,7 +1,5 @@
 """PyTorch: optimizers with a finite-time guarantee, oracles, certificates for trained models."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

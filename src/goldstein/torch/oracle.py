@@ -6,8 +6,6 @@ loss of a model over a data set, one batch at a time, and its certificate.
 Between lists of tensors and one float64 vector; what is computed in less is refused.
 """
 
-from __future__ import annotations
-
 import copy
 import inspect
 import math

@@ -1,7 +1,5 @@
 """Several processes: sums over them, and models and points that must be the same on each."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any

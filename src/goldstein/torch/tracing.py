@@ -1,7 +1,5 @@
 """`trace`: a PyTorch function as an expression, read from the operations that it performs."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any

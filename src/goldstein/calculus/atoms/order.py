@@ -3,8 +3,6 @@
 The largest and the smallest: of all entries, of the rows of a table, of two entry by entry.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -7,8 +7,6 @@ Piecewise polynomial losses: hinge, pinball, ramp, eps_insensitive, huber, squar
 Sparsity penalties: capped_l1, scad, mcp, log_sum. Each acts entry by entry.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

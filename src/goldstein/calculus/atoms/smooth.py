@@ -9,8 +9,6 @@ Softmax cross-entropy of a table of logits.
 Norms: norm1, norm2.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

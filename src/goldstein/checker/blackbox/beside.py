@@ -4,8 +4,6 @@ Values are compared with them, and they are asked for at perturbed points, with 
 Nothing here can accept a claim.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any

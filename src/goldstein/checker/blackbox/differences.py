@@ -7,8 +7,6 @@ to them, differences of values must agree with gradients, for a step that is sho
 what happens at shorter distances is not believed.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Why values of a black box speak against its gradients; `goldstein.errors` has these names."""
 
-from __future__ import annotations
-
 from goldstein.checker.errors import GoldsteinError
 
 

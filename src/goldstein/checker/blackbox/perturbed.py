@@ -10,8 +10,6 @@ Displacements are no shorter than what the values of f resolve (`goldstein.check
 nearer by, (x + 1e9) - 1e9 is on its kink wherever x is.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial

@@ -4,8 +4,6 @@ Constraints whose gradients cancel each other prove anything about f, that is no
 all gradients of a black box, so what is found here can refuse a claim, and support none.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The rows of a KKT claim: gradients of f and of constraints, and normals of the bounds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

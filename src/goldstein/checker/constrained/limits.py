@@ -5,8 +5,6 @@ Bounds on the variables: read as SciPy takes them, compared exactly, never left.
 What multipliers have to satisfy: signs, activity, and constraints that say something about f.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ satisfies all constraints, and every constraint with a multiplier is at its limi
 say something about f is proved, too: along some direction all of them fall.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress

@@ -2,8 +2,6 @@
 number, logarithms of sums of exponentials, and Euclidean norms, of rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

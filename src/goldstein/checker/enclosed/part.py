@@ -1,7 +1,5 @@
 """A part of a program: what some entries of a node depend on, and nothing else, exactly."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any

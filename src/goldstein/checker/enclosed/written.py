@@ -1,7 +1,5 @@
 """Functions written in the language of the checker, asked like black boxes."""
 
-from __future__ import annotations
-
 from goldstein.checker import errors, exact, function, rationals, rounding, sides
 from goldstein.checker.arrays import Vector
 from goldstein.checker.enclosed.arrays import Enclosure

@@ -12,8 +12,6 @@ least b minus the sum of all |c_k| r_k and of rho/2 r_k^2. If f - c/2 |z|^2 is c
 there is one minimiser z, and f(x) >= f(z) + c/2 |x - z|^2: it is within sqrt(2 gap/c) of x.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

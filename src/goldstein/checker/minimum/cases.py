@@ -13,8 +13,6 @@ or u_i >= t. Every z is in one of both. In the beginning intervals are infinite.
 closed, f >= goal everywhere.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from fractions import Fraction

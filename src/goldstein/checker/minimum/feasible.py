@@ -11,8 +11,6 @@ the pivot, or violated there, is paid for by what the support misses. Sharpness 
 that of an active constraint. No rule is needed besides those for any other function.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction

@@ -14,8 +14,6 @@ pieces that u(y) may be on contain one of the true u(y). The work is that of one
 gradient, and no table has a row for every entry.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple

@@ -5,8 +5,6 @@ values have to follow the gradient (`goldstein.checker.blackbox.differences`), a
 f resolves, times its slope, are what both values may be wrong by.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

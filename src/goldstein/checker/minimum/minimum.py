@@ -19,8 +19,6 @@ With bounds and constraints the same is said of f plus penalties, for feasible z
 be on its boundary. Everything is decided in rationals, or in intervals rounded outwards.
 """
 
-from __future__ import annotations
-
 import math
 from contextlib import suppress
 from fractions import Fraction

@@ -21,8 +21,6 @@ above the support minus |j| times how far u is beyond k, and that is at most (l 
 m = |u(y) - k| > 0 and l a bound of the gradients of u. It is charged at its worst.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction

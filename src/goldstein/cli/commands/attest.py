@@ -1,7 +1,5 @@
 """`goldstein attest RUN -o FILE`, `goldstein attest --check FILE`: in-toto Statements."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

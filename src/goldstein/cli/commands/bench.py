@@ -1,7 +1,5 @@
 """`goldstein bench`: a quick comparison on the built-in problems, in the terminal."""
 
-from __future__ import annotations
-
 import statistics
 import time
 import warnings

@@ -1,7 +1,5 @@
 """`goldstein certify PROBLEM --x POINT --delta D`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

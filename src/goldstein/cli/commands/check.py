@@ -1,7 +1,5 @@
 """`goldstein check PROBLEM`."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`goldstein checker-page -o check.html`."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated

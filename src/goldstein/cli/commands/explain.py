@@ -1,7 +1,5 @@
 """`goldstein explain PROBLEM`."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import typer

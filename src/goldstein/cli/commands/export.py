@@ -1,7 +1,5 @@
 """`goldstein export CERT PROBLEM -o FILE`, or `goldstein export RUN_FOLDER -o FILE`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

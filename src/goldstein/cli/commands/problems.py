@@ -1,7 +1,5 @@
 """`goldstein problems [NAME]`."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import typer

@@ -1,7 +1,5 @@
 """`goldstein report RUN -o report.html`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`goldstein solve PROBLEM --eps E --delta D`."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from pathlib import Path

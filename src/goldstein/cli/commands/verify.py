@@ -1,7 +1,5 @@
 """`goldstein verify CERT PROBLEM`, or `goldstein verify RUN_FOLDER`."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

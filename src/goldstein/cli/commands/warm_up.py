@@ -1,7 +1,5 @@
 """`goldstein warm-up`."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

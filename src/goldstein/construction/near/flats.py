@@ -13,8 +13,6 @@ its own variable once those before it are known, which is the usual case; else n
 Nothing here is trusted.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

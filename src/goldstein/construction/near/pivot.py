@@ -10,8 +10,6 @@ at a feasible pivot, those of f and of the constraints at their limits do, with 
 the weights of the penalty. Everything here is search; the check decides.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress

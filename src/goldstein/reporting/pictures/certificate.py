@@ -5,8 +5,6 @@ What is drawn in which colour is said by words beside it, in the colour of the t
 Pictures of a run: value and bound call by call, other radii, training, starts, models.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any

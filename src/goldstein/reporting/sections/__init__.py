@@ -1,7 +1,5 @@
 """The sections of a page, in order: a new one is a function that makes blocks, and a line here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

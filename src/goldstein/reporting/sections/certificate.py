@@ -1,7 +1,5 @@
 """What the certificate says: its checks, its points and kinks, its proof, and the files of it."""
 
-from __future__ import annotations
-
 import json
 import math
 import tempfile

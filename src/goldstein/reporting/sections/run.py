@@ -1,7 +1,5 @@
 """What the run says: its course, other radii, constraints, many starts, and models."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

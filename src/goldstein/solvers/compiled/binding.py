@@ -4,8 +4,6 @@ Numba would compile the whole loop anew for every function it is given. Here onl
 compiled per pair of functions and types of arguments; the loop calls it through a pointer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

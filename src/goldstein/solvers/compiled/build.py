@@ -5,8 +5,6 @@ nothing but the units can be seen from outside, and optimised once. So the code 
 what else a process has compiled, and every process runs the same: that of the file.
 """
 
-from __future__ import annotations
-
 import gc
 import sys
 from pathlib import Path

@@ -5,8 +5,6 @@ The gradients that both members share; the oldest is overwritten when the ring i
 The gradients around the centre of the bundle member, and their shortest vector.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -4,8 +4,6 @@ Records are what Numba compiles once for all dimensions and passes on as a singl
 fields have the names that `solvers.logic` knows them by.
 """
 
-from __future__ import annotations
-
 import ctypes
 import math
 from functools import lru_cache

@@ -4,8 +4,6 @@ Loading it takes llvmlite alone and some hundredths of a second; making it takes
 of its own, and half a minute.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import hashlib

@@ -6,8 +6,6 @@ pieces g (its columns): a step changes each of them by a multiple of one vector.
 The arithmetic of `solvers.quasi_newton`; its decisions are in `logic`.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

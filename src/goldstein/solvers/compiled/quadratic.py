@@ -10,8 +10,6 @@ accuracy. Where the vector is so short that K has lost its digits, the slopes ar
 rows (`exact`).
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -13,8 +13,6 @@ be the natural thing, and takes Numba many times as long to compile. A view owns
 keeps the memory alive.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from functools import wraps

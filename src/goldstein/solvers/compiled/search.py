@@ -5,8 +5,6 @@ The decisions of `solvers.logic`, made callable by compiled code.
 The compiled loop: who answers the questions of `solvers.logic`, and when to come back.
 """
 
-from __future__ import annotations
-
 import math
 from importlib import import_module
 from pkgutil import iter_modules

@@ -1,7 +1,5 @@
 """`CompiledAuto`: runs the compiled search in stretches and speaks for it in Python."""
 
-from __future__ import annotations
-
 import math
 import sys
 from dataclasses import dataclass

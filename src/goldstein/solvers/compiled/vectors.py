@@ -6,8 +6,6 @@ The four words of the generator belong to the run: no global generator is touche
 seed gives the same draws however the run is cut into stretches.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

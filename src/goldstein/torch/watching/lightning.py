@@ -1,7 +1,5 @@
 """A callback of Lightning that watches a run with a `Monitor`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 try:

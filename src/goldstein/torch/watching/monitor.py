@@ -1,7 +1,5 @@
 """`Monitor`: how stationary a model is while it trains, at a bounded share of the time."""
 
-from __future__ import annotations
-
 import json
 import math
 import time
