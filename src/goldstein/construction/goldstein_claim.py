@@ -10,20 +10,12 @@ from typing import Any
 import numpy as np
 
 from goldstein.certificates.goldstein import GoldsteinCertificate, of_sum_one
+from goldstein.checker import rounding
 from goldstein.checker.arrays import Indices, Mask, Matrix, Vector
 from goldstein.checker.blackbox.differences import NOISE, RESOLVED
 from goldstein.checker.blackbox.perturbed import SAME, Neighbourhood, resample
 from goldstein.checker.blackbox.perturbed import radius as perturbation
 from goldstein.checker.constrained.limits import as_box
-from goldstein.checker.rounding import (
-    combination_norm_upper,
-    distance_upper,
-    distances_upper,
-    norm_upper,
-    norms_upper,
-    rounding_slack,
-    up,
-)
 from goldstein.errors import KinkError, NotDeterministicError, OutOfCalls, OutOfTime
 from goldstein.numerics.hull import MANY_VARIABLES, SOLVED, best_bound
 from goldstein.numerics.streams import stream
@@ -89,8 +81,9 @@ def heaviest(claim: Any) -> list[tuple[Vector, Vector]]:
 
 def by_share(points: Matrix, gradients: Matrix, weights: Vector) -> list[tuple[Vector, Vector]]:
     """Return points and gradients, the heaviest first; what only rounding uses is left out."""
-    order, least = np.argsort(-weights * norms_upper(gradients), kind="stable"), weights.max()
-    return [(points[j], gradients[j]) for j in order if weights[j] > 2.0**-40 * least]
+    order = np.argsort(-weights * rounding.norms_upper(gradients), kind="stable")
+    least = 2.0**-40 * weights.max()
+    return [(points[j], gradients[j]) for j in order if weights[j] > least]
 
 
 def taken(rows: Matrix, used: Indices | list[int]) -> Matrix:
@@ -101,8 +94,8 @@ def taken(rows: Matrix, used: Indices | list[int]) -> Matrix:
 def distances(points: Matrix, x: Vector) -> list[float]:
     """Return bounds of the distances from x; one by one where differences would take memory."""
     if x.size < MANY_VARIABLES:
-        return distances_upper(points, x)
-    return [distance_upper(y, x) for y in points]
+        return rounding.distances_upper(points, x)
+    return [rounding.distance_upper(y, x) for y in points]
 
 
 def drift(weights: Vector, rows: Matrix, others: Matrix) -> float:
@@ -112,12 +105,12 @@ def drift(weights: Vector, rows: Matrix, others: Matrix) -> float:
     cancels in the user's own code is rounded there in another way.
     """
     smooth = np.where(_jumps(rows, others), 0.0, others - rows)
-    return math.fsum((weights * norms_upper(smooth)).tolist())
+    return math.fsum((weights * rounding.norms_upper(smooth)).tolist())
 
 
 def _jumps(rows: Matrix, others: Matrix) -> Mask:
     """Which entries change by more than curvature explains?"""
-    return np.asarray(np.abs(others - rows) > JUMP * np.array(norms_upper(rows))[:, None])
+    return np.asarray(np.abs(others - rows) > JUMP * np.array(rounding.norms_upper(rows))[:, None])
 
 
 def scale_of(weights: Vector, rows: Matrix) -> tuple[float, float]:
@@ -125,9 +118,9 @@ def scale_of(weights: Vector, rows: Matrix) -> tuple[float, float]:
 
     It does so in sums, and in weights that are chosen anew.
     """
-    lengths = [(w, length) for w, length in zip(weights.tolist(), norms_upper(rows)) if w > 0]
+    lengths = [(w, n) for w, n in zip(weights.tolist(), rounding.norms_upper(rows)) if w > 0]
     mean, longest = math.fsum(w * n for w, n in lengths), max(n for _, n in lengths)
-    return mean, rounding_slack(weights.size, mean) + SOLVED * longest
+    return mean, rounding.rounding_slack(weights.size, mean) + SOLVED * longest
 
 
 class Construction:
@@ -173,7 +166,7 @@ class Construction:
         if self._optimal is None or self._optimal[1].size != len(self.points):
             self._optimal = best_bound(self.gradients, None, self._deadline)
         if weights is not None:
-            given = combination_norm_upper(weights, self.gradients)
+            given = rounding.combination_norm_upper(weights, self.gradients)
             if given <= self._optimal[0]:
                 self._optimal = given, weights
         return self._optimal
@@ -234,7 +227,7 @@ class Construction:
         best, goal = (math.inf, pool, shares), math.inf
         for _ in range(ATTEMPTS):
             rows, weights = pool[shares > 0], of_sum_one(shares[shares > 0])
-            bound = combination_norm_upper(weights, self.gradients[rows])
+            bound = rounding.combination_norm_upper(weights, self.gradients[rows])
             goal = min(goal, max(enough, 1.5 * bound))
             if bound > goal:
                 break
@@ -277,7 +270,7 @@ class Construction:
         gradients = self._taken(rows)[1]
         mean, slack = scale_of(weights, gradients)
         slack += SAME * mean if self.x.size >= MANY_VARIABLES else 0.0
-        return combination_norm_upper(weights, gradients), slack
+        return rounding.combination_norm_upper(weights, gradients), slack
 
     def _next_to(self, rows: Indices, weights: Vector) -> float:
         """Return what one look next to every point supports, with room; inf where a kink was met.
@@ -301,14 +294,14 @@ class Construction:
         change = max(abs(other - bound) for other in found)
         bent, longest = max(drift(weights, gradients, some) for some in looks), max(bound, *found)
         total = longest + MARGIN * change + part * bent + slack + CURVED * longest * (bent > 0.0)
-        return up(total) if total else 0.0
+        return rounding.up(total) if total else 0.0
 
     def _is_far(self, rows: Indices) -> bool:
         """Are gradients known far enough away for a check that displaces by more than here?"""
         if self._width > TOLD * self.delta:
             return False
         wide = NEARER if np.any(self.place.resolution) else 1.0
-        lengths = norms_upper(self.radii[rows])
+        lengths = rounding.norms_upper(self.radii[rows])
         return all(self._told[j][1] >= wide * away for j, away in zip(rows.tolist(), lengths))
 
     def _look(self, names: list[int]) -> float:
@@ -364,7 +357,7 @@ class Construction:
             goal = max(goal, near)  # twins are asked where it is reached
         known = self._neighbours.items()
         bent = any(some is not None and (some != self.gradients[j]).any() for j, some in known)
-        stated = up(near + MARGIN * (near - bound) + slack + CURVED * near * bent)
+        stated = rounding.up(near + MARGIN * (near - bound) + slack + CURVED * near * bent)
         return min(stated, enough) if near + slack <= SPARE * enough else stated
 
     def _resampled(self, rows: Indices, weights: Vector, goal: float) -> float:
@@ -388,7 +381,7 @@ class Construction:
         What is next to it may be as long as anything in the ball.
         """
         self.looked = False
-        eps = UNSEEN * max(norms_upper(self.gradients))
+        eps = UNSEEN * max(rounding.norms_upper(self.gradients))
         return self._stated(eps, np.zeros(1, dtype=np.intp), np.ones(1), meta)
 
     def _stated(
@@ -403,8 +396,8 @@ class Construction:
         reach = max(distances(points, self.x))
         step = self.place.resolution
         # Displacements need room too, where all points are next to x; so do differences.
-        room = 4.0 * max(norm_upper(perturbation(y, self.delta, step)) for y in points)
-        delta = min(self.delta, up(max(reach + room, ROOM * float(np.max(step)))))
+        room = 4.0 * max(rounding.norm_upper(perturbation(y, self.delta, step)) for y in points)
+        delta = min(self.delta, rounding.up(max(reach + room, ROOM * float(np.max(step)))))
         many = self.x.size >= MANY_VARIABLES
         if self.oracle.has_value and (many or not np.any(step)):  # a look at so small a ball is
             delta = self.delta  # not made, or too dear
@@ -420,12 +413,12 @@ class Construction:
         """
         heaviest = int(weights.argmax())
         y, g = (several[heaviest] for several in self._taken(rows))
-        allowed = SAME * norm_upper(g) + NOISE * eps
+        allowed = SAME * rounding.norm_upper(g) + NOISE * eps
         known = self._neighbours.get(int(rows[heaviest]))
-        if known is not None and norm_upper(known[0] - g) <= allowed:
+        if known is not None and rounding.norm_upper(known[0] - g) <= allowed:
             return
         try:
-            gap = norm_upper(self.oracle.gradient(y.copy()) - g)
+            gap = rounding.norm_upper(self.oracle.gradient(y.copy()) - g)
         except (OutOfCalls, KinkError):  # nothing more is to be had; `verify` will ask
             return
         if not gap <= allowed:

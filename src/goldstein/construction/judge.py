@@ -9,29 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from goldstein import errors
 from goldstein.certificates import GoldsteinCertificate
 from goldstein.certificates.verifying import C, confirmed
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.blackbox.differences import HEAVY
 from goldstein.checker.constrained.limits import as_box
 from goldstein.checker.rounding import norm_upper
+from goldstein.construction import goldstein_claim as claims
 from goldstein.construction.cold import Cold, better, in_ball, survived
-from goldstein.construction.goldstein_claim import (
-    COARSE,
-    JUMP,
-    Construction,
-    distances,
-    heaviest,
-    taken,
-)
-from goldstein.errors import (
-    BallTooSmallError,
-    InputError,
-    NotDeterministicError,
-    OutOfCalls,
-    UnresolvedError,
-    WrongGradientError,
-)
 from goldstein.numerics.hull import MANY_VARIABLES
 from goldstein.numerics.streams import smallest_delta, stream, uniform_in_balls
 from goldstein.oracles import CountedOracle, Oracle
@@ -103,7 +89,7 @@ class Judge:
         self, evidence: Evidence
     ) -> tuple[GoldsteinCertificate | None, tuple[Matrix, Matrix] | None]:
         if self.request.delta < smallest_delta(evidence.x):
-            raise BallTooSmallError
+            raise errors.BallTooSmallError
         built, fresh = self._ask_again(evidence)
         eps = self.request.eps
         certificate = None
@@ -125,14 +111,14 @@ class Judge:
             return None, fresh
         return replace(evidence, points=fresh[0], gradients=fresh[1]), None
 
-    def _claimed(self, built: Construction) -> GoldsteinCertificate | None:
+    def _claimed(self, built: claims.Construction) -> GoldsteinCertificate | None:
         """State a claim, after a look at how fine f is, and at what the claim rests on."""
         try:
             built.place.resolution = self.look(built.x, built.rests_on())
             certificate = built.claim(self.request.eps, self.meta)
             if certificate is not None and certificate.eps <= self.request.eps:
                 certificate = self.confirmed(certificate)
-        except OutOfCalls:  # nobody knows whether more would hold
+        except errors.OutOfCalls:  # nobody knows whether more would hold
             certificate = built.unseen(self.meta)
         # What nobody has looked at is no success: it rests on what a solver says.
         met = certificate is not None and certificate.eps <= self.request.eps
@@ -140,8 +126,8 @@ class Judge:
 
     def confirmed(self, certificate: C) -> C | None:
         """Look at what a claim rests on; where displacements are not tiny, check it whole."""
-        self.look(certificate.x, heaviest(certificate))
-        fine = np.max(self.resolution) <= COARSE * self.request.delta
+        self.look(certificate.x, claims.heaviest(certificate))
+        fine = np.max(self.resolution) <= claims.COARSE * self.request.delta
         if fine or self.oracle.plain.is_written or certificate.x.size >= MANY_VARIABLES:
             return certificate
         box = as_box(None, certificate.x.size)
@@ -155,7 +141,7 @@ class Judge:
         spare = left - 6 * (2 * x.size + 50)
         keep = int(spare) if 0 < spare < math.inf else 0
         with (
-            contextlib.suppress(OutOfCalls, InputError, UnresolvedError),
+            contextlib.suppress(errors.OutOfCalls, errors.InputError, errors.UnresolvedError),
             self.oracle.reserved(keep),
         ):
             meta = {"seed": request.seed, **self.meta}
@@ -173,7 +159,7 @@ class Judge:
         if self.check_gradient and gradient_is_wrong(
             self.oracle, state.x, radius, self.request.seed
         ):
-            raise WrongGradientError(self.oracle.name)
+            raise errors.WrongGradientError(self.oracle.name)
 
     def require_one_value(self, x: Vector) -> None:
         """Ask for f at one point twice: among noisy values no step can be judged."""
@@ -183,7 +169,7 @@ class Judge:
         noise = abs(again - once)
         rounding = ROUNDING * max(abs(again), abs(once))
         if noise > max(rounding, self.request.eps * self.request.delta / 8):
-            raise NotDeterministicError(self.oracle.name, noise, "values")
+            raise errors.NotDeterministicError(self.oracle.name, noise, "values")
 
     def look(self, x: Vector, known: list[tuple[Vector, Vector]]) -> Vector | float:
         """Return what f resolves near x; refuse gradients that values contradict.
@@ -209,7 +195,9 @@ class Judge:
         brief = hurry and state.x.size >= MANY_VARIABLES
         until = time.perf_counter() + max(self.grace, QUICK) if hurry else math.inf
         # What is found out of f now: the run has ended for another reason.
-        cut = contextlib.suppress(OutOfCalls, BallTooSmallError, UnresolvedError)
+        cut = contextlib.suppress(
+            errors.OutOfCalls, errors.BallTooSmallError, errors.UnresolvedError
+        )
         with cut, self.oracle.until(until):
             # Where the clock did not even allow for f(x0), there is no search to ask.
             evidence = None if math.isnan(state.fx) else solver.best_evidence(state)
@@ -245,7 +233,7 @@ class Judge:
 
     def left_of(self, claim: C) -> C:
         """Return what a look and checks leave of a claim that is not what was asked for."""
-        steps = self.look(claim.x, heaviest(claim))
+        steps = self.look(claim.x, claims.heaviest(claim))
         return survived(claim, self.oracle, self.request, steps)
 
     def _known(self, evidence: Evidence | None, x: Vector) -> Enrichment:
@@ -256,14 +244,14 @@ class Judge:
                 found.points, found.gradients = map(list, self._ask_again(evidence)[1])
             else:
                 safe = np.flatnonzero(evidence.perturbed)
-                found.points = list(taken(evidence.points, safe))
-                found.gradients = list(taken(evidence.gradients, safe))
+                found.points = list(claims.taken(evidence.points, safe))
+                found.gradients = list(claims.taken(evidence.gradients, safe))
         return found
 
-    def _state(self, x: Vector, points: Matrix, gradients: Matrix) -> Construction:
+    def _state(self, x: Vector, points: Matrix, gradients: Matrix) -> claims.Construction:
         request = self.request
         self.oracle.require_visible(x, request.delta)
-        built = Construction(self.oracle, x, request.delta, points, gradients, request.seed)
+        built = claims.Construction(self.oracle, x, request.delta, points, gradients, request.seed)
         built.place.resolution = self.resolution
         return built
 
@@ -290,11 +278,11 @@ class Judge:
         for left in reversed(range(DRAWS)):
             for part in [[j] for j in wanted] if many else [wanted]:
                 reach = [shares[j] for j in part]
-                points[part] = _displace(rng, taken(evidence.points, part), x, delta, reach)
-            inside = [distance <= delta for distance in distances(taken(points, wanted), x)]
-            wanted = list(compress(wanted, inside))
+                points[part] = _displace(rng, claims.taken(evidence.points, part), x, delta, reach)
+            away = claims.distances(claims.taken(points, wanted), x)
+            wanted = list(compress(wanted, [distance <= delta for distance in away]))
             kinks = []
-            for j, gradient in zip(wanted, self.oracle.gradients_at(taken(points, wanted))):
+            for j, gradient in zip(wanted, self.oracle.gradients_at(claims.taken(points, wanted))):
                 if gradient is None or (left and _crossed(evidence, j, gradient)):
                     kinks.append(j)
                 else:
@@ -304,9 +292,11 @@ class Judge:
                 break
             wanted = kinks
         asked.sort()
-        return asked, taken(points, asked), taken(gradients, asked)
+        return asked, claims.taken(points, asked), claims.taken(gradients, asked)
 
-    def _ask_again(self, evidence: Evidence) -> tuple[Construction | None, tuple[Matrix, Matrix]]:
+    def _ask_again(
+        self, evidence: Evidence
+    ) -> tuple[claims.Construction | None, tuple[Matrix, Matrix]]:
         self.trials += 1
         asked, points, gradients = self._displaced(evidence)
         fresh = points, gradients
@@ -315,7 +305,7 @@ class Judge:
         built = self._state(evidence.x, *fresh)
         if evidence.gradients is not None and evidence.x.size < MANY_VARIABLES:
             # What the solver was told nearby is what a claim about a point finds beside it.
-            moves = points - taken(evidence.points, asked)
+            moves = points - claims.taken(evidence.points, asked)
             squares = np.vecdot(moves, moves)
             far = squares >= np.vecdot(built.radii, built.radii)
             for j in far.nonzero()[0].tolist():
@@ -328,7 +318,7 @@ def _crossed(evidence: Evidence, j: int, gradient: Vector) -> bool:
     if evidence.gradients is None or not evidence.perturbed[j]:
         return False
     change = norm_upper(gradient - evidence.gradients[j])
-    return change > JUMP * norm_upper(gradient)
+    return change > claims.JUMP * norm_upper(gradient)
 
 
 def _heaviest(evidence: Evidence, most: int) -> Evidence:

@@ -25,16 +25,7 @@ from goldstein.checker.constrained.limits import best_normal
 from goldstein.checker.rounding import distance_upper, norm_upper, up
 from goldstein.checker.sampled import Problem as Checked
 from goldstein.checker.sampled import Rows, rows_of
-from goldstein.construction.goldstein_claim import (
-    FINE,
-    FINEST,
-    MARGIN,
-    ROOM,
-    ROOMY,
-    UNSEEN,
-    drift,
-    scale_of,
-)
+from goldstein.construction import goldstein_claim as claims
 from goldstein.errors import ContradictedError, KinkError, OutOfCalls
 from goldstein.numerics.hull_problems import conic_weights, shortest_weights
 from goldstein.numerics.streams import conic_point, inner_radius, narrow, stream, uniform_in_ball
@@ -291,7 +282,7 @@ class Around:
         certificate = self._plain(found, meta)
         factors = np.concatenate([certificate.weights, np.abs(certificate.constraint_weights)])
         rows = np.concatenate([certificate.gradients, certificate.constraint_gradients])
-        mean, slack = scale_of(factors, rows)
+        mean, slack = claims.scale_of(factors, rows)
         used = rows_of(certificate, self.checked)
         drawn: list[Vector] = []
 
@@ -307,13 +298,13 @@ class Around:
             )  # fmt: skip
             slack += self._beyond_kinks(used)
         except OutOfCalls:  # nobody has looked
-            near, slack = certificate.eps, slack + (UNSEEN - 1.0) * mean
+            near, slack = certificate.eps, slack + (claims.UNSEEN - 1.0) * mean
         if math.isfinite(near):
             change, survives = abs(near - certificate.eps), near + slack <= SPARE * enough
             if len(drawn) >= len(used.points):
                 first = np.array(drawn[: len(used.points)])
-                slack += 0.25 * drift(used.weights, used.stored, first)
-            eps = up(max(certificate.eps, near) + MARGIN * change + slack)
+                slack += 0.25 * claims.drift(used.weights, used.stored, first)
+            eps = up(max(certificate.eps, near) + claims.MARGIN * change + slack)
             if survives:
                 eps = min(eps, enough)
             certificate = replace(certificate, eps=eps, digest="")
@@ -325,7 +316,7 @@ class Around:
         Of two opposite places one is beyond a kink that is nearer than they are. It takes a look
         only where displacements are not tiny.
         """
-        if radius(self.x, self.delta, self.place.resolution).max() <= FINE * self.delta:
+        if radius(self.x, self.delta, self.place.resolution).max() <= claims.FINE * self.delta:
             return 0.0
         rng, change = stream(self.seed, len(self.points), "beside"), 0.0
         for i, y, w, g in zip(used.owners.tolist(), used.points, used.weights, used.stored):
@@ -378,7 +369,7 @@ class Around:
         places = [*points, *(y for y, _, _, _ in rows)]
         room = max(4.0 * norm_upper(radius(y, self.delta, self.resolution)) for y in places)
         widest = max(distance_upper(y, x) for y in places)
-        wide = up(max(widest + room, ROOM * float(np.max(self.resolution))))
+        wide = up(max(widest + room, claims.ROOM * float(np.max(self.resolution))))
         heavy, rng = [(i, g) for _, i, g, w in rows if w != 0.0], stream(self.seed, 0, "centre")
         claim = SimpleNamespace(x=x, delta=self.delta, normal=found.normal, multipliers=multipliers)
         q = qualification(claim, self.checked, heavy, rng, self.place.resolution, CENTRE_PAIRS)
@@ -471,5 +462,7 @@ def state_kkt(
         except OutOfCalls:
             break
     if best is not None and best.eps <= eps:  # no more than was asked for has to survive
-        best = replace(best, eps=min(eps, max(ROOMY * best.eps, FINEST * eps)), digest="")
+        best = replace(
+            best, eps=min(eps, max(claims.ROOMY * best.eps, claims.FINEST * eps)), digest=""
+        )
     return best

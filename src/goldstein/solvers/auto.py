@@ -26,17 +26,6 @@ from goldstein.solvers.base import Evidence, Request, Solver, drive
 from goldstein.solvers.coordinate_sweep import CoordinateSides, CoordinateSweep
 from goldstein.solvers.gather import firm
 from goldstein.solvers.logic import bundle_member, line_search, portfolio
-from goldstein.solvers.logic.portfolio import (
-    BUNDLE,
-    NEWTON,
-    close_in,
-    look_back,
-    open_slice,
-    refuted,
-    reschedule,
-    retarget,
-    stalled,
-)
 from goldstein.solvers.memory import DEFAULT, ELEMENTS, GradientMemory, PointBundle, plan
 from goldstein.solvers.partitioned import PartitionedSearch
 from goldstein.solvers.quasi_newton import QuasiNewton
@@ -71,7 +60,7 @@ class AutoState(BallState):
     refuted: bool = False
     #: There is a quasi-Newton member; which one runs, when and where it began, and when it ends.
     has_portfolio: bool = True
-    member: int = NEWTON
+    member: int = portfolio.NEWTON
     slice_began: int = 0
     slice_ends: int = 0
     slice_value: float = math.inf
@@ -187,6 +176,7 @@ class AutoState(BallState):
         self.newton.restart(self.x, self.fx)
 
 
+@dataclass(kw_only=True, eq=False)
 class Auto(Solver):
     """The solver to use unless you know better.
 
@@ -218,31 +208,24 @@ class Auto(Solver):
     True
     """
 
+    newton: bool = True
+    capacity: int | None = None
+    memory: int | None = None
+    line: str = "random"
+    max_memory: int | None = None
+    sweep: bool = True
+    elements: bool = True
+
     name = "auto"
 
-    def __init__(
-        self,
-        *,
-        newton: bool = True,
-        capacity: int | None = None,
-        memory: int | None = None,
-        line: str = "random",
-        max_memory: int | None = None,
-        sweep: bool = True,
-        elements: bool = True,
-    ) -> None:
-        for label, count in (("capacity", capacity), ("memory", memory)):
+    def __post_init__(self) -> None:
+        for label, count in (("capacity", self.capacity), ("memory", self.memory)):
             if count is not None and count < 3:
                 raise InputError(f"{label} must be at least 3, got {count}.")
-        self.newton = newton
-        self.capacity = capacity
-        self.memory = memory
-        check_line(line)
-        if max_memory is not None and max_memory <= 0:
-            raise InputError(f"max_memory must be a positive number of bytes, got {max_memory}.")
-        self.max_memory = max_memory
-        self.sweep = sweep
-        self.elements = elements
+        check_line(self.line)
+        most = self.max_memory
+        if most is not None and most <= 0:
+            raise InputError(f"max_memory must be a positive number of bytes, got {most}.")
 
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> AutoState:
         d = x0.size
@@ -268,7 +251,7 @@ class Auto(Solver):
             rng=rng,
             working=max(request.delta, 0.1 * max(1.0, math.sqrt(float(x0 @ x0)))),
             has_portfolio=self.newton,
-            member=NEWTON if self.newton else BUNDLE,
+            member=portfolio.NEWTON if self.newton else portfolio.BUNDLE,
             short_of_memory=not budget.ample,
         )
         if self.sweep and d >= MANY_VARIABLES:
@@ -279,7 +262,7 @@ class Auto(Solver):
             allowed = int(ELEMENTS * (self.max_memory or DEFAULT))
             state.partitioned = PartitionedSearch.of(oracle.plain, allowed, own)
         state.newton.restart(state.x, fx)
-        open_slice(state, oracle.calls)
+        portfolio.open_slice(state, oracle.calls)
         return state
 
     def _quasi_newton(
@@ -295,14 +278,14 @@ class Auto(Solver):
         state.proved = state.midway = False
         rejected = state.rejected is not None
         if rejected:
-            refuted(state, oracle.calls)
+            portfolio.refuted(state, oracle.calls)
             state.rejected = None
             # The same gradients would be offered again: shorter vectors give the judge room.
             less = LESS_EPS if state.dim >= MANY_VARIABLES else HALVED
             state.eps = min(state.eps, max(LEAST_EPS * request.eps, less * state.eps))
         if self._searches_structure(oracle, state, rejected):
             return
-        if state.member == NEWTON:
+        if state.member == portfolio.NEWTON:
             line_search.prepare(state)
             try:
                 state.newton.step(oracle)
@@ -319,9 +302,9 @@ class Auto(Solver):
             state.evidence = firm(oracle, known, state, state.refuted, request.seed, state.learn)
             if state.short_of_memory:
                 state.bundle.release()
-        reschedule(state, oracle.calls)
-        look_back(state)
-        if stalled(state, oracle.calls):
+        portfolio.reschedule(state, oracle.calls)
+        portfolio.look_back(state)
+        if portfolio.stalled(state, oracle.calls):
             state.status = Status.STALLED
 
     def _searches_structure(self, oracle: CountedOracle, state: AutoState, rejected: bool) -> bool:
@@ -329,7 +312,7 @@ class Auto(Solver):
         partitioned = state.partitioned
         if partitioned is not None and partitioned.is_due(oracle.calls):
             partitioned.step(oracle, state)
-            look_back(state)
+            portfolio.look_back(state)
             return True
         if state.sides is not None:
             state.midway = True
@@ -346,7 +329,7 @@ class Auto(Solver):
         return False
 
     def best_evidence(self, state: AutoState) -> Evidence | None:
-        close_in(state)
+        portfolio.close_in(state)
         if state.bundle.size == 0:
             return None
         state.bundle.shortest()
@@ -356,7 +339,7 @@ class Auto(Solver):
         return evidence
 
     def retarget(self, state: AutoState, eps: float, delta: float) -> bool:
-        retarget(state, eps, delta)
+        portfolio.retarget(state, eps, delta)
         if state.partitioned is not None:
             state.partitioned.again()
         return True

@@ -28,7 +28,7 @@ def check_line(line: str) -> None:
         raise InputError(f"line must be one of {', '.join(LINES)}; got {line!r}.")
     if line != "random":
         message = f"line={line!r} is ignored, and goes with the next release: drop the option."
-        warnings.warn(message, DeprecationWarning, stacklevel=3)
+        warnings.warn(message, DeprecationWarning, stacklevel=4)
 
 
 _EMPTY: Vector = np.zeros(0)

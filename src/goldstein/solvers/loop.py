@@ -22,18 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from goldstein import errors
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.errors import (
-    BallTooSmallError,
-    FunctionHangs,
-    KinkError,
-    NotDeterministicError,
-    OracleError,
-    OutOfCalls,
-    OutOfTime,
-    UnresolvedError,
-    WrongGradientError,
-)
 from goldstein.numerics.streams import smallest_delta
 from goldstein.oracles import CountedOracle
 from goldstein.result import History, Status
@@ -199,10 +189,10 @@ _PROGRESS_EVERY = 0.1
 
 #: What the certificate layer may find out about the function.
 ENDINGS: dict[type[Exception], Status] = {
-    NotDeterministicError: Status.NOT_DETERMINISTIC,
-    BallTooSmallError: Status.BALL_TOO_SMALL,
-    WrongGradientError: Status.WRONG_GRADIENT,
-    UnresolvedError: Status.BALL_TOO_SMALL,
+    errors.NotDeterministicError: Status.NOT_DETERMINISTIC,
+    errors.BallTooSmallError: Status.BALL_TOO_SMALL,
+    errors.WrongGradientError: Status.WRONG_GRADIENT,
+    errors.UnresolvedError: Status.BALL_TOO_SMALL,
 }
 
 
@@ -305,18 +295,18 @@ def run(
             # Float64 has finitely many points: a random one can be a kink. The next one is not.
             try:  # noqa: SIM105 (cheaper than a context, and in every step)
                 solver.step(oracle, state, request)
-            except KinkError:
+            except errors.KinkError:
                 pass
             for look in watchers:
                 if (status := look(state)) is not None:
                     break
-    except (OutOfTime, OutOfCalls) as limit:
-        status = Status.OUT_OF_TIME if isinstance(limit, OutOfTime) else Status.OUT_OF_CALLS
+    except (errors.OutOfTime, errors.OutOfCalls) as limit:
+        status = Status.OUT_OF_TIME if isinstance(limit, errors.OutOfTime) else Status.OUT_OF_CALLS
     except (StopIteration, KeyboardInterrupt) as cause:
         status = stopped(cause, oracle, request)
     except tuple(ENDINGS) as ending:
         status, end.detail = ended_by(ending)
-    except OracleError as failure:
+    except errors.OracleError as failure:
         failure.last_good = oracle.seen(end.state).x.copy() if end.history.calls else None
         raise
     finally:
@@ -415,7 +405,7 @@ class _Watch:
 
 def stopped(cause: BaseException, oracle: CountedOracle, request: Request) -> Status:
     """Return what a run that was interrupted ends with."""
-    if isinstance(cause, FunctionHangs):
+    if isinstance(cause, errors.FunctionHangs):
         oracle.close()
         return Status.OUT_OF_TIME
     request.stop.note(cause)

@@ -6,38 +6,20 @@ Bundle-PINGD: Algorithm 1 with the shortest vector of the hull instead of an ave
 import math
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
-from goldstein.numerics.hull_problems import sparse_weights
 from goldstein.numerics.streams import stream, uniform_in_ball
 from goldstein.oracles import CountedOracle
 from goldstein.result import Status
-from goldstein.solvers.ball_state import (
-    CHEAP_ROUND_FAILURE,
-    BallState,
-    averaging_weight,
-    check_line,
-    descent_steps,
-    rounds,
-    steps_per_round,
-)
+from goldstein.solvers import ball_state
 from goldstein.solvers.base import Evidence, Request, Solver, gradient_of, value_of
-from goldstein.solvers.logic.bundle_member import (
-    aim,
-    descends,
-    look,
-    move,
-    told_farther,
-    try_farther,
-)
+from goldstein.solvers.logic import bundle_member
 from goldstein.solvers.logic.questions import NOTHING, VALUE
 from goldstein.solvers.memory import LipschitzGuard, PointBundle
 
 
 @dataclass(slots=True)
-class PingdState(BallState):
+class PingdState(ball_state.BallState):
     """A round at one point: m is an average of gradients, and all of them are known."""
 
     guard: LipschitzGuard = field(default_factory=lambda: LipschitzGuard(None))
@@ -48,35 +30,26 @@ class PingdState(BallState):
     informed: bool = False  # some gradient near the current x is known
     points: list[Vector] = field(default_factory=list)
     gradients: list[Vector] = field(default_factory=list)
-    #: beta of each averaging step: all weights follow from them.
-    decays: list[float] = field(default_factory=list)
 
     def begin(self) -> None:
         """Let m be the gradient that was found."""
-        self.points, self.gradients, self.decays = [self.point], [self.found], []
+        self.points, self.gradients = [self.point], [self.found]
         self.m = self.found
 
     def include(self) -> None:
         """Make m shorter with the gradient that was found."""
         assert self.m is not None
-        beta = averaging_weight(self.ratio)
+        beta = ball_state.averaging_weight(self.ratio)
         self.m = beta * self.m + (1.0 - beta) * self.found
         self.points.append(self.point)
         self.gradients.append(self.found)
-        self.decays.append(beta)
 
     def gathered(self) -> Evidence:
-        """Return the points behind m."""
-        gradients = np.array(self.gradients)
-        decays = np.array([0.0, *self.decays])
-        # A gradient enters with 1 - beta and shrinks with every later step.
-        later = np.append(np.cumprod(decays[:0:-1])[::-1], 1.0)
-        averaged = (1.0 - decays) * later
-        # Thousands of averaged gradients prove no more than d + 1 of them.
-        weights = sparse_weights(averaged, gradients)
-        return Evidence.of(self.x, self.points, gradients, weights=weights)
+        """Return the points behind m: of thousands, d + 1 prove as much, with other weights."""
+        return Evidence.of(self.x, self.points, self.gradients)
 
 
+@dataclass(kw_only=True, eq=False)
 class PINGD(Solver):
     """Algorithm 1 as proved: gradients are averaged with the weight beta(|m|/L).
 
@@ -105,27 +78,23 @@ class PINGD(Solver):
     True
     """
 
+    lipschitz: float | None = None
+    gamma: float = 0.01
+    gap: float | None = None
+    round_failure: float = ball_state.CHEAP_ROUND_FAILURE
+
     name = "pingd"
     expand = False
     # An average that was made with too small an L is not the one of the proof.
     _restart_when_raised = True
 
-    def __init__(
-        self,
-        *,
-        lipschitz: float | None = None,
-        gamma: float = 0.01,
-        gap: float | None = None,
-        round_failure: float = CHEAP_ROUND_FAILURE,
-    ) -> None:
-        for label, value in (("gamma", gamma), ("round_failure", round_failure)):
+    def __post_init__(self) -> None:
+        for label, value in (("gamma", self.gamma), ("round_failure", self.round_failure)):
             if not 0 < value < 1:
                 raise InputError(f"{label} must lie strictly between 0 and 1, got {value!r}.")
-        if gap is not None and not gap >= 0:
-            raise InputError(f"gap must be a nonnegative number or None, got {gap!r}.")
-        LipschitzGuard(lipschitz)  # refuses bad values with its own message
-        self.lipschitz, self.gamma = lipschitz, gamma
-        self.gap, self.round_failure = gap, round_failure
+        if self.gap is not None and not self.gap >= 0:
+            raise InputError(f"gap must be a nonnegative number or None, got {self.gap!r}.")
+        LipschitzGuard(self.lipschitz)  # refuses bad values with its own message
 
     def _state(self, x: Vector, fx: float) -> PingdState:
         return PingdState(x=x, fx=fx)
@@ -153,22 +122,22 @@ class PINGD(Solver):
             state.evidence = state.gathered()
             return
         state.centre, state.centre_value = state.x, state.fx
-        aim(state, norm, state.delta, min(norm / state.guard.value, 1.0))
+        bundle_member.aim(state, norm, state.delta, min(norm / state.guard.value, 1.0))
         state.reply = value_of(oracle, state.point, VALUE)
-        if descends(state):
-            move(state)
+        if bundle_member.descends(state):
+            bundle_member.move(state)
             state.rounds_here, state.m, state.informed = 0, None, False
-            question = try_farther(state) if self.expand else NOTHING
+            question = bundle_member.try_farther(state) if self.expand else NOTHING
             while question != NOTHING:
                 state.reply = value_of(oracle, state.point, question)
-                question = told_farther(state)
+                question = bundle_member.told_farther(state)
             return
         state.spare = state.point
         state.failed_steps += 1
         if state.failed_steps >= state.max_steps:
             state.m = None  # a gradient whose m is never tested would be wasted
             return
-        look(state, state.delta)
+        bundle_member.look(state, state.delta)
         raised = self._learn(oracle, state)
         if raised and self._restart_when_raised:
             state.m = None
@@ -179,11 +148,11 @@ class PINGD(Solver):
         """Draw the first point of a round; give up where the theory says that is justified."""
         state.rejected = state.m = None
         if self.gap is not None:
-            moves = descent_steps(self.gap, state.eps, state.delta)
+            moves = ball_state.descent_steps(self.gap, state.eps, state.delta)
             if state.steps >= moves:
                 state.status = Status.STEPS_EXHAUSTED
                 return False
-            if state.rounds_here >= rounds(moves, self.gamma, self.round_failure):
+            if state.rounds_here >= ball_state.rounds(moves, self.gamma, self.round_failure):
                 state.status = Status.ROUNDS_EXHAUSTED
                 return False
         state.rounds_here += 1
@@ -202,7 +171,7 @@ class PINGD(Solver):
         raised = state.guard.observe(math.sqrt(found.dot(found)))
         if raised or state.failed_steps == 0:
             level = max(state.guard.value, state.eps)
-            state.max_steps = steps_per_round(level, state.eps, self.round_failure)
+            state.max_steps = ball_state.steps_per_round(level, state.eps, self.round_failure)
         return raised
 
     def best_evidence(self, state: PingdState) -> Evidence | None:
@@ -228,6 +197,7 @@ class BundleState(PingdState):
         return self.bundle.evidence(self.x)
 
 
+@dataclass(kw_only=True, eq=False)
 class BundlePINGD(PINGD):
     """Algorithm 1 with m = the shortest vector of conv{all gradients of the round}.
 
@@ -247,27 +217,19 @@ class BundlePINGD(PINGD):
         Deprecated: where to look after a failed step is always at random, as in Algorithm 1.
     """
 
+    expand: bool = True
+    capacity: int | None = None
+    line: str = "random"
+
     name = "bundle"
     # The hull stays valid whatever L is: a raised L changes only the next trial step.
     _restart_when_raised = False
 
-    def __init__(
-        self,
-        *,
-        lipschitz: float | None = None,
-        gamma: float = 0.01,
-        gap: float | None = None,
-        round_failure: float = CHEAP_ROUND_FAILURE,
-        expand: bool = True,
-        capacity: int | None = None,
-        line: str = "random",
-    ) -> None:
-        super().__init__(lipschitz=lipschitz, gamma=gamma, gap=gap, round_failure=round_failure)
-        if capacity is not None and capacity < 3:
-            raise InputError(f"capacity must be at least 3, got {capacity}.")
-        self.expand = expand
-        self.capacity = capacity
-        check_line(line)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.capacity is not None and self.capacity < 3:
+            raise InputError(f"capacity must be at least 3, got {self.capacity}.")
+        ball_state.check_line(self.line)
 
     def _state(self, x: Vector, fx: float) -> BundleState:
         # Room for the d + 1 rows that can matter, and for as many new ones before tidying up.

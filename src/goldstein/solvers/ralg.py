@@ -118,6 +118,7 @@ class RAlgState(State):
     tries: int = 0
 
 
+@dataclass(kw_only=True, eq=False)
 class RAlgorithm(Solver):
     """Shor's r-algorithm, and a proof where it ends.
 
@@ -140,14 +141,17 @@ class RAlgorithm(Solver):
     True
     """
 
+    dilation: float = 2.0
+    first_step: float | None = None
+
     name = "ralg"
 
-    def __init__(self, *, dilation: float = 2.0, first_step: float | None = None) -> None:
+    def __post_init__(self) -> None:
+        dilation, first = self.dilation, self.first_step
         if not 1.0 < dilation < math.inf:
             raise InputError(f"dilation must be a finite number above 1, got {dilation!r}.")
-        if first_step is not None and not 0.0 < first_step < math.inf:
-            raise InputError(f"first_step must be a positive number or None, got {first_step!r}.")
-        self.dilation, self.first_step = dilation, first_step
+        if first is not None and not 0.0 < first < math.inf:
+            raise InputError(f"first_step must be a positive number or None, got {first!r}.")
 
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> RAlgState:
         fx = oracle.value(x0)

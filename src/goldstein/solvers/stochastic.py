@@ -11,7 +11,7 @@ is followed by an attempt to certify with them.
 import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -20,23 +20,9 @@ from goldstein.errors import InputError, KinkError
 from goldstein.numerics.streams import sphere_shadow, stream, tilt, uniform_in_ball
 from goldstein.oracles import CountedOracle
 from goldstein.result import Status
+from goldstein.solvers import stochastic_schedules as plans
 from goldstein.solvers.base import Evidence, Request, Solver, State
 from goldstein.solvers.gather import Enrichment, enrich
-from goldstein.solvers.stochastic_schedules import (
-    PRACTICAL_BETAS,
-    AdamO2NCSchedule,
-    O2NCSchedule,
-    PSINGDSchedule,
-    adam_o2nc_practice,
-    adam_o2nc_theory,
-    gradient_scale,
-    o2nc_optimal,
-    o2nc_parameter_free,
-    o2nc_practice,
-    psingd_practice,
-    psingd_theory,
-    window_of,
-)
 
 #: Length of the first stage; each further stage is twice as long.
 FIRST_STAGE = 500
@@ -101,6 +87,7 @@ class NoisyState(State):
     mean: Vector | None = None
 
 
+@dataclass(kw_only=True, eq=False)
 class NoisySolver(Solver):
     """Run noisy steps; where full gradients exist, certify the output with them.
 
@@ -109,12 +96,17 @@ class NoisySolver(Solver):
     there is one stage. The last stage is fitted to `max_calls`; resume a checkpoint with the same.
     """
 
-    #: Names of its schedules.
-    schedules: tuple[str, ...] = ("practice", "theory")
-    #: Factor of the starting radius from one stage to the next.
-    stage_shrink: float = 1.0
+    schedule: str = "practice"
+    steps: int | None = None
+    radius: float | None = None
 
-    def __init__(self, schedule: str, steps: int | None, radius: float | None) -> None:
+    #: Names of its schedules.
+    schedules: ClassVar[tuple[str, ...]] = ("practice", "theory")
+    #: Factor of the starting radius from one stage to the next.
+    stage_shrink: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        schedule, steps, radius = self.schedule, self.steps, self.radius
         *others, last = map(repr, self.schedules)
         if schedule not in self.schedules:
             raise InputError(f"schedule = {schedule!r} must be {', '.join(others)} or {last}.")
@@ -122,9 +114,6 @@ class NoisySolver(Solver):
             raise InputError(f"steps = {steps} must be a positive integer, or None for stages.")
         if radius is not None and not (math.isfinite(radius) and radius > 0.0):
             raise InputError(f"radius = {radius} must be a positive number, or None.")
-        self.schedule = schedule
-        self.steps = steps
-        self.radius = radius
 
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> NoisyState:
         value = oracle.value(x0) if oracle.has_value else math.nan
@@ -231,6 +220,7 @@ class NoisySolver(Solver):
         self._open_stage(oracle, state, request)
 
 
+@dataclass(kw_only=True, eq=False)
 class O2NC(NoisySolver):
     """Online-to-nonconvex conversion.
 
@@ -270,47 +260,41 @@ class O2NC(NoisySolver):
     ('ESTIMATED', True)
     """
 
+    schedule: Literal["practice", "parameter-free", "optimal"] = "practice"
+    window: int = 21
+    lipschitz: float | None = None
+    noise: float = 0.0
+    gap: float | None = None
+
     name = "o2nc"
     schedules = ("practice", "parameter-free", "optimal")
     stage_shrink = 0.5
 
-    def __init__(
-        self,
-        *,
-        schedule: Literal["practice", "parameter-free", "optimal"] = "practice",
-        steps: int | None = None,
-        radius: float | None = None,
-        window: int = 21,
-        lipschitz: float | None = None,
-        noise: float = 0.0,
-        gap: float | None = None,
-    ) -> None:
-        super().__init__(schedule, steps, radius)
-        if schedule == "optimal" and gap is None:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.schedule == "optimal" and self.gap is None:
             raise InputError("schedule='optimal' needs gap >= f(x0) - inf f (and lipschitz).")
-        if isinstance(window, bool) or window < 1:
-            raise InputError(f"window = {window} must be a positive integer.")
-        self.window = window
-        self.lipschitz, self.noise, self.gap = lipschitz, noise, gap
+        if isinstance(self.window, bool) or self.window < 1:
+            raise InputError(f"window = {self.window} must be a positive integer.")
 
     def _plan(
         self, oracle: CountedOracle, state: NoisyState, request: Request, steps: int, radius: float
-    ) -> tuple[O2NCSchedule, int, bool]:
+    ) -> tuple[plans.O2NCSchedule, int, bool]:
         practical = self.schedule == "practice"
         if practical:
-            plan = o2nc_practice(radius, steps, window=self.window)
+            plan = plans.o2nc_practice(radius, steps, window=self.window)
         elif self.schedule == "parameter-free":
             spare = oracle.limit - oracle.calls
             steps = self.steps or (int(0.8 * spare) if math.isfinite(spare) else steps)
-            plan = o2nc_parameter_free(request.delta, max(1, steps))
+            plan = plans.o2nc_parameter_free(request.delta, max(1, steps))
         else:
             bound = self.lipschitz if self.lipschitz is not None else request.lipschitz
             if bound is None or self.gap is None:
                 raise InputError(
                     "schedule='optimal' needs lipschitz and gap; 'parameter-free' needs neither."
                 )
-            scale = gradient_scale(bound, self.noise)
-            plan = o2nc_optimal(request.eps, request.delta, scale=scale, gap=self.gap)
+            scale = plans.gradient_scale(bound, self.noise)
+            plan = plans.o2nc_optimal(request.eps, request.delta, scale=scale, gap=self.gap)
         rng = stream(request.seed, state.stage, "start")
         state.iterate = uniform_in_ball(rng, state.iterate, JITTER * plan.step_radius)
         if practical:
@@ -319,13 +303,13 @@ class O2NC(NoisySolver):
         return plan, chosen * plan.window, True
 
     def _choose(self, state: NoisyState, rng: np.random.Generator) -> tuple[Vector, Vector, float]:
-        plan: O2NCSchedule = state.schedule
+        plan: plans.O2NCSchedule = state.schedule
         longest = plan.step_radius * plan.shrink(state.done)
         step = longest * state.direction
         return state.iterate + step, state.iterate + rng.random() * step, JITTER * longest
 
     def _learn(self, state: NoisyState, y: Vector, g: Vector) -> None:
-        plan: O2NCSchedule = state.schedule
+        plan: plans.O2NCSchedule = state.schedule
         inside = state.done % plan.window
         if inside == 0 or state.mean is None:
             state.mean = y
@@ -345,6 +329,7 @@ class O2NC(NoisySolver):
         return state.iterate if state.mean is None else state.mean
 
 
+@dataclass(kw_only=True, eq=False)
 class PSINGD(NoisySolver):
     """Perturbed stochastic interpolated normalised gradient descent.
 
@@ -378,40 +363,34 @@ class PSINGD(NoisySolver):
     (True, 'conditional')
     """
 
+    schedule: Literal["practice", "theory"] = "practice"
+    averaging: float = 0.9
+    lipschitz: float | None = None
+    noise: float = 0.0
+    gap: float | None = None
+
     name = "psingd"
 
-    def __init__(
-        self,
-        *,
-        schedule: Literal["practice", "theory"] = "practice",
-        steps: int | None = None,
-        radius: float | None = None,
-        averaging: float = 0.9,
-        lipschitz: float | None = None,
-        noise: float = 0.0,
-        gap: float | None = None,
-    ) -> None:
-        super().__init__(schedule, steps, radius)
-        if schedule == "theory" and gap is None:
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.schedule == "theory" and self.gap is None:
             raise InputError("schedule='theory' needs gap >= f(x0) - inf f (and lipschitz).")
-        self.averaging = averaging
-        self.lipschitz, self.noise, self.gap = lipschitz, noise, gap
 
     def _plan(
         self, oracle: CountedOracle, state: NoisyState, request: Request, steps: int, radius: float
-    ) -> tuple[PSINGDSchedule, int, bool]:
+    ) -> tuple[plans.PSINGDSchedule, int, bool]:
         practical = self.schedule == "practice"
         if practical:
-            plan, last = psingd_practice(radius, steps, averaging=self.averaging), steps
+            plan, last = plans.psingd_practice(radius, steps, averaging=self.averaging), steps
         else:
             bound = self.lipschitz if self.lipschitz is not None else request.lipschitz
             if bound is None or self.gap is None:
                 raise InputError(
                     "schedule='theory' needs lipschitz and gap; use 'practice' otherwise."
                 )
-            if request.eps > gradient_scale(bound, self.noise):
-                return psingd_practice(request.delta, 1), 0, True  # every point qualifies
-            plan = psingd_theory(
+            if request.eps > plans.gradient_scale(bound, self.noise):
+                return plans.psingd_practice(request.delta, 1), 0, True  # every point qualifies
+            plan = plans.psingd_theory(
                 request.eps, request.delta, lipschitz=bound, noise=self.noise, gap=self.gap
             )
             index = int(stream(request.seed, 0, "output").integers(1, plan.steps + 1))
@@ -432,7 +411,7 @@ class PSINGD(NoisySolver):
             state.iterate = self._next(state)
 
     def _next(self, state: NoisyState) -> Vector:
-        plan: PSINGDSchedule = state.schedule
+        plan: plans.PSINGDSchedule = state.schedule
         m = state.average
         assert m is not None
         state.bound = norm = math.sqrt(float(m @ m))
@@ -457,6 +436,7 @@ class PSINGD(NoisySolver):
         state.average = beta * state.average + (1.0 - beta) * g
 
 
+@dataclass(kw_only=True, eq=False)
 class AdamO2NC(NoisySolver):
     """Clipped Adam whose gradients are taken at uniform points of its steps.
 
@@ -491,58 +471,52 @@ class AdamO2NC(NoisySolver):
     ('ESTIMATED', True)
     """
 
+    schedule: Literal["practice", "theory"] = "practice"
+    betas: tuple[float, float] = plans.PRACTICAL_BETAS
+    scale: float | None = None
+    noise: float | None = None
+    gap: float | None = None
+
     name = "adam-o2nc"
     stage_shrink = 0.5
 
-    def __init__(
-        self,
-        *,
-        schedule: Literal["practice", "theory"] = "practice",
-        steps: int | None = None,
-        radius: float | None = None,
-        betas: tuple[float, float] = PRACTICAL_BETAS,
-        scale: float | None = None,
-        noise: float | None = None,
-        gap: float | None = None,
-    ) -> None:
-        super().__init__(schedule, steps, radius)
-        if schedule == "theory" and (scale is None or gap is None):
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.schedule == "theory" and (self.scale is None or self.gap is None):
             raise InputError(
                 "schedule='theory' needs scale, the sum of the coordinates' root mean squares of "
                 "the noisy gradient, and gap >= f(x0) - inf f; 'practice' needs neither."
             )
-        window_of(betas[0])  # refuses what is no weight
-        self.betas = betas
-        self.scale, self.noise, self.gap = scale, noise, gap
+        plans.window_of(self.betas[0])  # refuses what is no weight
 
     def _plan(
         self, oracle: CountedOracle, state: NoisyState, request: Request, steps: int, radius: float
-    ) -> tuple[AdamO2NCSchedule, int, bool]:
+    ) -> tuple[plans.AdamO2NCSchedule, int, bool]:
         dim = state.x.size
         state.direction, state.average, state.square = np.zeros(dim), np.zeros(dim), np.zeros(dim)
         if self.schedule == "theory":
             assert self.scale is not None
             assert self.gap is not None
-            plan = adam_o2nc_theory(
+            plan = plans.adam_o2nc_theory(
                 request.eps, request.delta, scale=self.scale, gap=self.gap, noise=self.noise
             )
             return plan, plan.output_step(request.seed), True
-        longest = radius / (window_of(self.betas[0]) * math.sqrt(dim))
-        return adam_o2nc_practice(longest, steps, betas=self.betas), steps, False
+        longest = radius / (plans.window_of(self.betas[0]) * math.sqrt(dim))
+        return plans.adam_o2nc_practice(longest, steps, betas=self.betas), steps, False
 
     def _reach(self, state: NoisyState) -> float:
         # The window lies in a box; this is the ball around it.
         return super()._reach(state) * math.sqrt(state.x.size)
 
     def _choose(self, state: NoisyState, rng: np.random.Generator) -> tuple[Vector, Vector, float]:
-        plan: AdamO2NCSchedule = state.schedule
+        plan: plans.AdamO2NCSchedule = state.schedule
         longest = plan.step_radius * plan.shrink(state.done)
         step = longest * state.direction
         begin = state.iterate + longest * BOX_JITTER * rng.uniform(-1.0, 1.0, step.size)
         return begin + step, begin + rng.random() * step, BOX_JITTER * longest
 
     def _learn(self, state: NoisyState, y: Vector, g: Vector) -> None:
-        plan: AdamO2NCSchedule = state.schedule
+        plan: plans.AdamO2NCSchedule = state.schedule
         b, squares = plan.betas
         assert state.average is not None
         state.average = b * state.average + g

@@ -14,7 +14,7 @@ dependence on d.
 """
 
 import math
-from typing import Literal
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -36,6 +36,7 @@ CONFIDENCE = 0.95
 CLOSE = 1e-3
 
 
+@dataclass(kw_only=True, eq=False)
 class Values(Auto):
     """For functions of which only values can be had.
 
@@ -50,7 +51,7 @@ class Values(Auto):
         What the search, which believes in differences, tries to reach; default eps / 2. A
         statistical claim of a small eps takes many values, a search does not: ask for a point as
         good as `search_eps` and for a claim of `eps`.
-    newton, capacity, memory, line
+    newton, capacity, memory, line, max_memory, sweep, elements
         As in `auto`.
 
     Examples
@@ -62,24 +63,17 @@ class Values(Auto):
     (True, 0, 0.99)
     """
 
+    confidence: float = CONFIDENCE
+    search_eps: float | None = None
+
     name = "values"
     needs = frozenset({"values only"})
 
-    def __init__(
-        self,
-        *,
-        confidence: float = CONFIDENCE,
-        search_eps: float | None = None,
-        newton: bool = True,
-        capacity: int | None = None,
-        memory: int | None = None,
-        line: str = "random",
-    ) -> None:
-        super().__init__(newton=newton, capacity=capacity, memory=memory, line=line)
-        self.confidence = check_confidence(confidence)
-        if search_eps is not None and not search_eps > 0.0:
-            raise InputError(f"search_eps must be a positive number, got {search_eps!r}.")
-        self.search_eps = search_eps
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.confidence = check_confidence(self.confidence)
+        if self.search_eps is not None and not self.search_eps > 0.0:
+            raise InputError(f"search_eps must be a positive number, got {self.search_eps!r}.")
 
     def step(self, oracle: CountedOracle, state: AutoState, request: Request) -> None:
         newton, inner = state.newton, oracle.inner
@@ -137,6 +131,7 @@ class TwoPoints(Derived):
         return estimate
 
 
+@dataclass(kw_only=True, eq=False)
 class ZerothOrder(O2NC):
     """The two-point method with a guarantee, as a reference; `values` is the one to use.
 
@@ -158,25 +153,16 @@ class ZerothOrder(O2NC):
     (True, 'estimated')
     """
 
+    confidence: float = CONFIDENCE
+    #: That of differences is in their second moment.
+    noise: float = field(default=0.0, init=False)
+
     name = "zeroth-order"
     needs = frozenset({"values only", "no limits"})
 
-    def __init__(
-        self,
-        *,
-        confidence: float = 0.95,
-        schedule: Literal["practice", "parameter-free", "optimal"] = "practice",
-        steps: int | None = None,
-        radius: float | None = None,
-        window: int = 21,
-        lipschitz: float | None = None,
-        gap: float | None = None,
-    ) -> None:
-        super().__init__(
-            schedule=schedule, steps=steps, radius=radius, window=window, lipschitz=lipschitz,
-            gap=gap,
-        )  # fmt: skip
-        self.confidence = check_confidence(confidence)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.confidence = check_confidence(self.confidence)
 
     def scaled(self, dim: int, lipschitz: float | None) -> O2NC:
         """Return O2NC with the size that two-point estimates have in this many variables."""

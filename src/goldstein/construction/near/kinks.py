@@ -19,14 +19,15 @@ otherwise it gives a lower bound, and only limits of gradients give an upper bou
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import lsq_linear
 
 from goldstein.calculus.evaluation import Evaluation, Pieces, Row, affine_row, has_kinks
@@ -41,7 +42,7 @@ from goldstein.checker.sides import Numbers, Point, Program, Side, point_at
 from goldstein.errors import NotCertifiableError
 from goldstein.numerics.budget import Budget
 from goldstein.numerics.exact import exact_rank, fraction_lower, sqrt_lower
-from goldstein.numerics.hull import Hull, min_norm_weights
+from goldstein.numerics.hull import Hull
 from goldstein.numerics.streams import stream
 
 
@@ -183,10 +184,21 @@ class LocalModel:
     rows: Matrix
     slopes: Vector
 
-    @property
+    @cached_property
     def terms(self) -> Matrix:
         """What each kink adds to the gradient on its upper side."""
         return self.slopes[:, None] * self.rows
+
+    @cached_property
+    def _lengths(self) -> Vector:
+        return np.linalg.norm(self.rows, axis=1)
+
+    def limit(self, v: Vector) -> Vector | None:
+        """Return the gradient next to the point in a direction; None where that is on a kink."""
+        length, rates = float(np.linalg.norm(v)), self.rows @ v
+        if not 0.0 < length < np.inf or (np.abs(rates) <= 1e-11 * self._lengths * length).any():
+            return None
+        return self.base + (rates > 0) @ self.terms
 
 
 @np.errstate(all="ignore")
@@ -243,48 +255,83 @@ def box_shares(model: LocalModel) -> Vector:
     return np.asarray(lsq_linear(terms.T, -model.base, bounds=(0.0, 1.0), method="bvls").x)
 
 
+#: Shows the limit of gradients along a direction; None where that stays on a kink.
+Limit = Callable[[Vector], Vector | None]
+
+
 def generic_evidence(
     form: Kinks,
     at: Point,
-    *batches: Matrix,
-    eps: float = 0.0,
-    rng: np.random.Generator | None = None,
-    budget: Budget | None = None,
+    batches: Sequence[Matrix],
+    eps: float,
+    rng: np.random.Generator,
+    budget: Budget,
 ) -> Evidence | None:
     """Weigh the limits of gradients along directions, whatever kinks there are.
 
-    A batch of directions is tried only if those before it do not suffice. With a generator,
-    directions against the shortest vector are added as long as they help: for a convex function
-    the limit along such a direction is the most useful one there is.
+    A batch of directions is tried only if those before it do not suffice. Then directions against
+    the shortest vector are added as long as they help: for a convex function the limit along such a
+    direction is the most useful one there is.
     """
-    budget = budget or Budget()
-    found = _Limits(form, at, eps, budget)
-    for batch in batches:
-        for some in np.split(batch, range(CHUNK, len(batch), CHUNK)):
-            if not found.shortened_by(some) and batch is not batches[0]:
-                break
-    if not found.directions:
-        return None
-    for _ in range(ROUNDS if rng is not None else 0):
-        assert rng is not None
+    point = floats(at.y)
+
+    def limit(v: Vector) -> Vector | None:
         budget.spend()
-        against = _against(found.shortest, rng)
-        if found.length <= 0.5 * eps or not found.shortened_by(against):
-            break
-    return Evidence.of(found.directions, found.weights, found.shortest)
+        with suppress(NotCertifiableError):
+            return form.gradient(point, Side(at, v).pieces)
+        return None
+
+    found = _Limits(limit, point.size, eps)
+    return found.evidence(batches, partial(_against, found, rng), budget)
+
+
+def additive_evidence(
+    model: LocalModel,
+    hints: Matrix,
+    eps: float,
+    rng: np.random.Generator,
+    budget: Budget,
+) -> Evidence | None:
+    """Weigh them at a point whose kinks are additive.
+
+    Independent kinks allow every choice of sides, so the box's shortest vector is split into
+    choices. Otherwise directions are generated against the current shortest vector, as long as
+    they help.
+    """
+    found = _Limits(model.limit, model.base.size, eps)
+    batches = (
+        np.concatenate([hints, _threshold_directions(model, box_shares(model))]),
+        rng.standard_normal((32, model.base.size)),
+        rng.standard_normal((64, len(model.rows))) @ model.rows,
+    )
+    return found.evidence(batches, partial(_descent_directions, model, found, rng), budget)
 
 
 class _Limits:
     """Limits of gradients along directions, and the shortest vector of their hull so far."""
 
-    def __init__(self, form: Kinks, at: Point, eps: float, budget: Budget) -> None:
-        self.form, self.at, self.eps, self.budget = form, at, eps, budget
-        self.point = floats(at.y)
-        self.hull = Hull(self.point.size)
+    def __init__(self, limit: Limit, dim: int, eps: float) -> None:
+        self.limit, self.eps, self.hull = limit, eps, Hull(dim)
         self.directions: list[Vector] = []
         self._seen: set[bytes] = set()
-        self.weights, self.shortest = np.zeros(0), np.full(self.point.size, np.inf)
+        self.weights, self.shortest = np.zeros(0), np.full(dim, np.inf)
         self.length = math.inf
+
+    def evidence(
+        self, batches: Sequence[Matrix], more: Callable[[], Iterable[Vector]], budget: Budget
+    ) -> Evidence | None:
+        """Take batches as long as they help, the first one whole; then more, in rounds."""
+        for batch in batches:
+            for some in np.split(batch, range(CHUNK, len(batch), CHUNK)):
+                if not self.shortened_by(some) and batch is not batches[0]:
+                    break
+        if not self.directions:
+            return None
+        for _ in range(ROUNDS):
+            budget.spend()
+            if self.length <= 0.5 * self.eps or not self.shortened_by(more()):
+                break
+        return Evidence.of(self.directions, self.weights, self.shortest)
 
     def shortened_by(self, some: Iterable[Vector]) -> bool:
         """Take directions, unless those so far suffice; return whether less is left with them."""
@@ -298,98 +345,22 @@ class _Limits:
         """Take the directions that show something new; return whether there was one."""
         before = len(self.directions)
         for v in some:
-            self.budget.spend()
-            try:
-                gradient = self.form.gradient(self.point, Side(self.at, v).pieces)
-            except NotCertifiableError:  # this direction stays on a kink
+            gradient = self.limit(v)
+            if gradient is None or not np.isfinite(gradient).all():
                 continue
             key = gradient.tobytes()
-            if key not in self._seen and np.isfinite(gradient).all():
+            if key not in self._seen:
                 self._seen.add(key)
                 self.directions.append(v)
                 self.hull.add(gradient)
         return len(self.directions) > before
 
 
-def _against(shortest: Vector, rng: np.random.Generator) -> Iterator[Vector]:
-    """Yield directions against a vector, ties broken at random."""
-    aim = -shortest / float(np.linalg.norm(shortest))
+def _against(found: _Limits, rng: np.random.Generator) -> Iterator[Vector]:
+    """Yield directions against the shortest vector, ties broken at random."""
+    aim = -found.shortest / found.length
     for scale in (1e-6, 1e-3, 1e-1):
         yield aim + scale * rng.standard_normal(aim.size) / np.sqrt(aim.size)
-
-
-def additive_evidence(
-    model: LocalModel,
-    hints: Matrix,
-    eps: float,
-    rng: np.random.Generator,
-    budget: Budget | None = None,
-) -> Evidence | None:
-    """Search directions at a point whose kinks are additive.
-
-    Independent kinks allow every choice of sides, so the box's shortest vector is split into
-    choices. Otherwise directions are generated against the current shortest vector, as long as
-    they help.
-    """
-    budget = budget or Budget()
-    pool = _Pool(model)
-    pool.offer(hints)
-    pool.offer(_threshold_directions(model, box_shares(model)))
-    pool.offer(rng.standard_normal((32, model.base.size)))
-    pool.offer(rng.standard_normal((64, len(model.rows))) @ model.rows)
-    if not pool.directions:
-        return None
-    best = pool.solve()
-    for _ in range(60):
-        budget.spend()
-        if best.eps <= 0.5 * eps:
-            break
-        if not pool.offer(_descent_directions(model, best, pool.shortest, rng)):
-            break
-        better = pool.solve()
-        stalled = better.eps > best.eps * (1.0 - 1e-6)
-        best = better if better.eps < best.eps else best
-        if stalled:
-            break
-    return best
-
-
-class _Pool:
-    """Directions with different choices of sides, and the gradients they show."""
-
-    def __init__(self, model: LocalModel) -> None:
-        self.model = model
-        self.lengths = np.linalg.norm(model.rows, axis=1)
-        self.directions: list[Vector] = []
-        self._sides: list[NDArray[np.bool_]] = []
-        self._seen: set[bytes] = set()
-        self.shortest: Vector = model.base
-
-    def offer(self, directions: Matrix) -> bool:
-        """Take the directions that show something new; return whether there was one."""
-        news = False
-        for v in directions:
-            length = float(np.linalg.norm(v))
-            if not (0.0 < length < np.inf):
-                continue
-            rates = self.model.rows @ v
-            # Too close to a kink to be a convincing direction.
-            if (np.abs(rates) <= 1e-11 * self.lengths * length).any():
-                continue
-            key = np.packbits(rates > 0).tobytes()
-            if key not in self._seen:
-                self._seen.add(key)
-                self.directions.append(v)
-                self._sides.append(rates > 0)
-                news = True
-        return news
-
-    def solve(self) -> Evidence:
-        """Return the best weights of the directions taken so far."""
-        gradients = self.model.base + np.array(self._sides, dtype=float) @ self.model.terms
-        weights = min_norm_weights(gradients)
-        self.shortest = weights @ gradients
-        return Evidence.of(self.directions, weights, self.shortest)
 
 
 def _threshold_directions(model: LocalModel, shares: Vector) -> Matrix:
@@ -400,17 +371,15 @@ def _threshold_directions(model: LocalModel, shares: Vector) -> Matrix:
     return np.linalg.lstsq(model.rows, rates.T, rcond=None)[0].T
 
 
-def _descent_directions(
-    model: LocalModel, best: Evidence, shortest: Vector, rng: np.random.Generator
-) -> Matrix:
+def _descent_directions(model: LocalModel, found: _Limits, rng: np.random.Generator) -> Matrix:
     """Directions whose gradients point against the shortest vector, ties broken at random."""
-    wanted = -np.sign(model.slopes) * (model.rows @ shortest)
+    wanted = -np.sign(model.slopes) * (model.rows @ found.shortest)
     aim = np.linalg.lstsq(model.rows, wanted, rcond=None)[0]
     size = float(np.linalg.norm(aim)) or 1.0
     noise = rng.standard_normal((12, aim.size)) / np.sqrt(aim.size)
     aims = [aim + scale * size * e for e, scale in zip(noise, np.geomspace(1e-9, 1.0, 12))]
-    mixed = [best.weights @ best.directions + size * 1e-3 * e for e in noise[:2]]
-    return np.array([*aims, *mixed])
+    mean = found.weights @ np.array(found.directions)
+    return np.array([*aims, *(mean + size * 1e-3 * e for e in noise[:2])])
 
 
 #: An exact number, or an interval around it: (midpoint, radius).
@@ -591,9 +560,9 @@ def _shown(fun: Expression, form: Kinks, here: Point, model: LocalModel | None, 
     if model is None or len(model.rows):
         if model is None:
             some = rng.standard_normal((8 * form.dim + 32, form.dim))
-            evidence = generic_evidence(form, here, some)
+            evidence = generic_evidence(form, here, [some], 0.0, rng, Budget())
         else:
-            evidence = additive_evidence(model, np.zeros((0, form.dim)), 0.0, rng)
+            evidence = additive_evidence(model, np.zeros((0, form.dim)), 0.0, rng, Budget())
         if evidence is None:
             return math.inf
         directions, weights = evidence.directions, evidence.weights

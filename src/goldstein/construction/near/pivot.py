@@ -460,9 +460,8 @@ class _Prover:
         radius = float(np.linalg.norm(hints, axis=1).max(initial=0.0)) or 1.0
         more = self.rng.standard_normal((min(4 * point.size, RANDOM_DIRECTIONS) + 16, point.size))
         more *= radius / np.sqrt(point.size)
-        return kinks.generic_evidence(
-            self.form, here, hints, more, eps=self.eps, rng=self.rng, budget=self.budget
-        )
+        some = hints, more
+        return kinks.generic_evidence(self.form, here, some, self.eps, self.rng, self.budget)
 
 
 def _simple(weights: Vector) -> Vector:

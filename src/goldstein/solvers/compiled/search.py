@@ -16,18 +16,8 @@ from goldstein.numerics.streams import narrow
 from goldstein.solvers import logic
 from goldstein.solvers.ball_state import steps_per_round
 from goldstein.solvers.base import VALUE_LIMIT
-from goldstein.solvers.compiled import newton
+from goldstein.solvers.compiled import layout, newton
 from goldstein.solvers.compiled.bundle import go_surely, shortest
-from goldstein.solvers.compiled.layout import (
-    ASKS,
-    BEGINS,
-    EVIDENCE,
-    GIVEN_UP,
-    KINKED,
-    OUT_OF_CALLS,
-    PAUSED,
-    TOLD,
-)
 from goldstein.solvers.compiled.newton import go_fast
 from goldstein.solvers.compiled.records import (
     DECISIONS,
@@ -39,18 +29,7 @@ from goldstein.solvers.compiled.records import (
     vector,
 )
 from goldstein.solvers.compiled.vectors import copy
-from goldstein.solvers.logic import line_search
-from goldstein.solvers.logic.portfolio import (
-    IDLE_LIMIT,
-    NEWTON,
-    close_in,
-    look_back,
-    open_slice,
-    refuted,
-    reschedule,
-    retarget,
-    stalled,
-)
+from goldstein.solvers.logic import line_search, portfolio
 from goldstein.solvers.logic.questions import GRADIENT, NOTHING, TRIAL
 
 #: What the adapter of the user's functions is asked for, and what it says.
@@ -60,11 +39,11 @@ _ANSWERED, _RAISED = 0, 1
 
 def _respond(search: Any) -> None:
     """Answer the open question, or leave that to Python; `search.stop` is set where it is not."""
-    search.entry = TOLD
+    search.entry = layout.TOLD
     if search.values + search.gradients >= search.ceiling:
-        search.stop = OUT_OF_CALLS
+        search.stop = layout.OUT_OF_CALLS
     elif search.asking == 0:
-        search.stop = ASKS
+        search.stop = layout.ASKS
     else:
         count(search)
         if search.question == GRADIENT:
@@ -85,11 +64,11 @@ def _answer_value(search: Any) -> None:
     answered = _asked(search, _VALUE) == _ANSWERED
     search.reply = vector(search.answer, 1)[0]
     if not answered:
-        search.stop = ASKS
+        search.stop = layout.ASKS
     elif not math.isfinite(search.reply):
         search.reply = math.inf
         if search.question != TRIAL:
-            search.stop = ASKS
+            search.stop = layout.ASKS
 
 
 def _answer_gradient(search: Any) -> None:
@@ -107,9 +86,9 @@ def _answer_gradient(search: Any) -> None:
         if finite:
             return
     elif state == _RAISED and search.kinks == 1:
-        search.entry = KINKED
+        search.entry = layout.KINKED
         return
-    search.stop = ASKS
+    search.stop = layout.ASKS
 
 
 def _asked(search: Any, what: Any) -> Any:
@@ -142,7 +121,7 @@ def _calls(search: Any) -> Any:
 def stretch(address: Any) -> Any:
     """Go on until there is something to say to Python; a question may have been left open."""
     search = search_at(address)
-    if search.stop == ASKS:
+    if search.stop == layout.ASKS:
         count(search)  # Python has answered
     search.stop = 0
     while True:
@@ -150,25 +129,25 @@ def stretch(address: Any) -> Any:
         if search.stop != 0:
             return search.stop
         calls = _calls(search)
-        reschedule(search, calls)
-        look_back(search)
-        search.stalled = stalled(search, calls)
+        portfolio.reschedule(search, calls)
+        portfolio.look_back(search)
+        search.stalled = portfolio.stalled(search, calls)
         search.idle = search.idle + 1 if calls == search.step_began else 0
         if search.proved:
-            return EVIDENCE
-        if search.stalled or search.idle >= IDLE_LIMIT:
-            return GIVEN_UP
+            return layout.EVIDENCE
+        if search.stalled or search.idle >= portfolio.IDLE_LIMIT:
+            return layout.GIVEN_UP
         if calls >= search.pause or search.fx < VALUE_LIMIT:
-            return PAUSED
+            return layout.PAUSED
 
 
 def _step(search: Any) -> None:
     """Make a step of the member that runs, or finish the one that was interrupted."""
-    fast = search.member == NEWTON
+    fast = search.member == portfolio.NEWTON
     if search.question == NOTHING:
         search.step_began = _calls(search)
         search.proved = False
-        search.entry = BEGINS
+        search.entry = layout.BEGINS
         if fast:
             line_search.prepare(search)
     while True:
@@ -177,7 +156,7 @@ def _step(search: Any) -> None:
             break
         _respond(search)
         if search.stop != 0:
-            if fast and search.stop == OUT_OF_CALLS:
+            if fast and search.stop == layout.OUT_OF_CALLS:
                 line_search.cut_short(search.newton)
                 line_search.adopt(search)
             return
@@ -190,14 +169,14 @@ def begin(address: Any) -> Any:
     """Prepare the first slice; the request and f(x0) are in the record."""
     search = search_at(address)
     newton.restart_newton(search)
-    open_slice(search, _calls(search))
+    portfolio.open_slice(search, _calls(search))
     return 0
 
 
 @unit
 def learn_refuted(address: Any) -> Any:
     search = search_at(address)
-    refuted(search, _calls(search))
+    portfolio.refuted(search, _calls(search))
     return 0
 
 
@@ -205,7 +184,7 @@ def learn_refuted(address: Any) -> Any:
 def aim_again(address: Any) -> Any:
     """Go on with the request that is in the record."""
     search = search_at(address)
-    retarget(search, search.eps, search.delta)
+    portfolio.retarget(search, search.eps, search.delta)
     return 0
 
 
@@ -213,7 +192,7 @@ def aim_again(address: Any) -> Any:
 def last(address: Any) -> Any:
     """Gather what is known around the best point; return how much that is."""
     search = search_at(address)
-    close_in(search)
+    portfolio.close_in(search)
     if search.hull.count > 0:
         shortest(search)
     return search.hull.count

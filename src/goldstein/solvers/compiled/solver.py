@@ -52,6 +52,7 @@ class CompiledState(State):
         return float(self.memory.record.delta)
 
 
+@dataclass(kw_only=True, eq=False)
 class CompiledAuto(Solver):
     """`auto` in machine code; ``minimize(..., options={"compiled": True})`` makes one.
 
@@ -80,14 +81,17 @@ class CompiledAuto(Solver):
     True
     """
 
+    newton: bool = True
+    line: str = "random"
+    stretch: int = 100
+
     name = "auto (compiled)"
 
-    def __init__(self, *, newton: bool = True, line: str = "random", stretch: int = 100) -> None:
+    def __post_init__(self) -> None:
+        stretch = self.stretch
         if isinstance(stretch, bool) or not isinstance(stretch, int) or stretch < 1:
             raise InputError(f"stretch must be a positive integer, got {stretch!r}.")
-        self.newton = newton
-        check_line(line)
-        self.stretch = stretch
+        check_line(self.line)
 
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> CompiledState:
         if x0.size > DENSE_LIMIT:
