@@ -89,9 +89,6 @@ class WrongGradientError(Composed, ValueError):
 class BallTooSmallError(GoldsteinError):
     """Control flow inside a run: float64 has too few points within delta of x."""
 
-    def __init__(self) -> None:
-        super().__init__("x has become so large that float64 cannot sample the ball around it")
-
 
 __all__ = [
     "BallTooSmallError", "CertificateFileError", "CheckpointError", "ContradictedError",

@@ -335,6 +335,7 @@ class Result(Reported):
             "success": str(self.success),
             "fun": f"{self.fun:.12g}",
             "x": shown(self.x),
+            "layout": self._layout(),
             "certificate": str(None if claim is None else claim.summary()),
             "minimum": minimality(claim),
             "gradient": "derived from the code of fun" if traced else "",
@@ -345,6 +346,11 @@ class Result(Reported):
             "constraints": asked if self.constr_nfev else "",
         }
         return "\n".join(f"{name:>11}: {said}" for name, said in rows.items() if said)
+
+    def _layout(self) -> str:
+        """Say how a vector becomes what an oracle was made from."""
+        made = self.asked and hasattr(self.asked.fun, "unflatten")
+        return "x is a vector; fun.unflatten(x) is laid out as params" if made else ""
 
     @property
     def njev(self) -> int:

@@ -132,3 +132,69 @@ def test_womflet_takes_about_as_much_as_slsqp():
     assert res.success, res.message
     assert abs(res.fun) < 1e-4
     assert res.nfev + res.ngev + res.constr_nfev < 1000
+
+
+def test_eigenvalues_that_meet_are_no_wrong_gradient():
+    f, gradient = plant(1)
+    res = gs.minimize(f, np.zeros(4), gradient, **TARGET)
+    assert gs.check_gradient(f, gradient, res.x)
+    assert res.status is not gs.Status.WRONG_GRADIENT, res.message
+    assert not res.success
+    assert "not Lipschitz" in res.message
+    assert "goldstein.parallel.multistart" in res.message
+
+
+def test_a_gradient_that_is_wrong_is_still_called_wrong():
+    wrong = gs.minimize(
+        lambda x: float(np.sqrt(abs(x)).sum()), [2.0, -1.0], lambda x: np.sign(x), **TARGET
+    )
+    assert wrong.status is gs.Status.WRONG_GRADIENT
+    assert "coordinate" in wrong.message
+
+
+@pytest.mark.parametrize("method", ["auto", "ralg"])
+def test_a_norm_whose_gradient_is_nan_at_its_minimum(method):
+    with np.errstate(invalid="ignore"):
+        res = gs.minimize(
+            lambda x: float(np.linalg.norm(x)), [1.0, 0.0], lambda x: x / np.linalg.norm(x),
+            method=method, **TARGET,
+        )  # fmt: skip
+    assert res.success, res.message
+    assert abs(res.x).max() < 1e-2
+
+
+@pytest.mark.parametrize("answer", [np.nan, np.inf, 1e155])
+def test_a_search_steps_back_from_where_the_gradient_is_not_finite(answer):
+    def gradient(x):
+        return np.sign(x) if x[0] > -0.5 else np.full(2, answer)
+
+    res = gs.minimize(lambda x: float(abs(x).sum()), [1.4, 0.2], gradient, **TARGET)
+    assert res.success, res.message
+    assert res.fun < 1e-2
+    with pytest.raises(gs.OracleError, match="gradient"):  # nowhere to step back to
+        gs.minimize(
+            lambda x: float(abs(x).sum()), [1.4, 0.2],
+            lambda x: gradient(x - 1.9 - 1e-12), **TARGET,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("steep", [1.0, 6.0])
+def test_a_search_steps_back_from_where_a_constraint_has_no_gradient(steep):
+    disk = NonlinearConstraint(
+        lambda x: x @ x, -np.inf, 1.0,
+        jac=lambda x: 2 * x if x[0] > -1.1 else np.full(2, np.nan),
+    )  # fmt: skip
+    res = gs.minimize(
+        lambda x: steep * x[0] + abs(x[1]), [0.5, 0.4],
+        lambda x: np.array([steep, np.sign(x[1])]), constraints=disk, **TARGET,
+    )  # fmt: skip
+    assert res.success, res.message
+    assert res.fun == pytest.approx(-steep, abs=1e-4)
+
+
+def test_a_ball_with_too_few_points_is_said_to_have_too_few_for_this_x():
+    res = gs.minimize(
+        lambda x: abs(x[0] - 1e8), [0.0], lambda x: np.sign(x - 1e8), eps=1e-3, delta=1e-9, rng=0
+    )
+    assert res.status is gs.Status.BALL_TOO_SMALL
+    assert "within 1e-09 of an x of size 1e+08" in res.message or "resolve" in res.message

@@ -90,6 +90,7 @@ def test_an_oracle_takes_the_pytree_it_was_made_from() -> None:
     found = gs.minimize(f, turned, **asked)
     assert found.success
     assert f.unflatten(found.x)["b"] == pytest.approx(1.0, abs=1e-2)
+    assert "fun.unflatten(x)" in str(found)
     assert gs.certify(f, f.unflatten(found.x), delta=1e-2, rng=0).verify(f).ok
 
 

@@ -75,3 +75,17 @@ def test_a_function_that_mixes_precisions_or_libraries_hears_what_it_gets() -> N
         fun = gst.oracle(fn, torch.ones(3))
         with pytest.raises(gs.OracleError, match=r"called with tensors in float64: .*\.double"):
             gs.minimize(fun, fun.start, eps=1e-3, delta=1e-3, rng=0)
+
+
+def test_what_is_missing_is_named_with_the_way_for_a_closure() -> None:
+    model = torch.nn.Linear(2, 1)
+
+    def closure() -> torch.Tensor:
+        return model(torch.ones(1, 2, dtype=next(model.parameters()).dtype)).abs().sum()
+
+    with pytest.raises(gs.InputTypeError, match=r"data is missing.*oracle\(closure, model\)"):
+        gst.certify(model, closure, delta=1e-3)
+    with pytest.raises(gs.InputTypeError, match="delta is missing"):
+        gst.certify(model, closure, [(torch.ones(1, 2), torch.ones(1, 1))])
+    f = gst.oracle(closure, model)
+    assert gs.certify(f, f.start, delta=1e-3, rng=0).verify(f).ok

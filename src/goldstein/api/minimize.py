@@ -413,12 +413,13 @@ class Search(InNotebooks):
 def _check_told(value: Any, gradient: Any, point: Vector) -> None:
     """Refuse what can be no answer; a value that is not finite is one, far away."""
     try:
-        if value is not None:
-            as_value(value)
         if gradient is not None:
             as_gradient(gradient, point.shape)
+            gradient = None
+        if value is not None:
+            as_value(value)
     except BadAnswer as bad:
-        if bad.value is None:
+        if bad.value is None or gradient is not None:
             raise InputError(f"{bad}. {bad.advice}".strip()) from None
 
 

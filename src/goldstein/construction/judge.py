@@ -19,7 +19,7 @@ from goldstein.checker.rounding import norm_upper
 from goldstein.construction import goldstein_claim as claims
 from goldstein.construction.cold import Cold, better, in_ball, survived
 from goldstein.numerics.hull import MANY_VARIABLES
-from goldstein.numerics.streams import smallest_delta, stream, uniform_in_balls
+from goldstein.numerics.streams import size_of, smallest_delta, stream, uniform_in_balls
 from goldstein.oracles import CountedOracle, Oracle
 from goldstein.oracles.diagnose import gradient_is_wrong, likely_resolution, required_resolution
 from goldstein.result import Status
@@ -89,7 +89,10 @@ class Judge:
         self, evidence: Evidence
     ) -> tuple[GoldsteinCertificate | None, tuple[Matrix, Matrix] | None]:
         if self.request.delta < smallest_delta(evidence.x):
-            raise errors.BallTooSmallError
+            size = size_of(evidence.x)
+            raise errors.BallTooSmallError(
+                f"float64 has too few points within {self.request.delta:g} of an x of size {size:g}"
+            )
         built, fresh = self._ask_again(evidence)
         eps = self.request.eps
         certificate = None

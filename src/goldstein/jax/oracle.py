@@ -76,7 +76,7 @@ class JaxOracle(Oracle):
     Attributes
     ----------
     start : ndarray or None
-        The flattened `params`, where they were given.
+        The flattened `params`, where they were given; the keys of dicts are sorted, as JAX has it.
     """
 
     def __init__(self, fn: Callable[..., Any], params: Any = None) -> None:
@@ -145,7 +145,8 @@ def oracle(fn: Callable[..., Any], params: Any = None) -> JaxOracle:
     fn : callable
         A traceable function that returns one number, of one vector, or of a pytree like `params`.
     params : pytree, optional
-        Structure and current values; the oracle's `start` is its flattened float64 copy.
+        Structure and current values; the oracle's `start` is its flattened float64 copy, and
+        `unflatten(x)` the way back.
 
     Examples
     --------

@@ -85,7 +85,7 @@ def measured_gradient(raw: Any, shape: tuple[int, ...]) -> tuple[Vector, float]:
     square: float = ddot(answer, answer)
     if not math.isfinite(square) and not np.isfinite(answer).all():
         bad = int(np.flatnonzero(~np.isfinite(answer))[0])
-        raise BadAnswer(f"gradient is {answer[bad]} at coordinate {bad}")
+        raise BadAnswer(f"gradient is {answer[bad]} at coordinate {bad}", math.inf)
     return answer, square
 
 
@@ -94,6 +94,7 @@ def too_long(gradient: Vector, longest: float) -> BadAnswer:
     size = float(np.abs(gradient).max())
     return BadAnswer(
         f"gradient has entries of size {size:.3g}",
+        math.inf,
         advice=(
             f"A search squares them, and squares of numbers beyond {longest:g} overflow in "
             "float64: divide the function by a constant."
@@ -393,8 +394,10 @@ class CountedOracle(Wrapper):
                 self.first_length = math.sqrt(square)
             return answer
         except BadAnswer as bad:
-            advice = bad.advice or self._finite(self.gradients == 1)
-            raise self._error(str(bad), y, advice) from None
+            first = self.gradients == 1
+            error = self._error(str(bad), y, bad.advice or self._finite(first))
+            error.value = None if first else bad.value  # a search turns back from there
+            raise error from None
 
     def spend(self, values: int, gradients: int) -> None:
         """Count calls that compiled code made without coming by here; it must know the limit."""

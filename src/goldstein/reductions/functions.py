@@ -409,6 +409,8 @@ BESIDE = 2.0**-40
 
 #: Infeasible points so many times larger than the start, with lower values, end a run.
 FAR = 1e4
+#: What is said then, where no larger weights help.
+OUTSIDE = "ever lower values led the search away from the bounds and constraints"
 
 
 def off_bounds(x: Vector, step: float | Vector, box: Box) -> Vector:
@@ -563,12 +565,12 @@ class Penalised(Boxed):
         """Give up where ever lower values lead ever further out: the weights are too small."""
         if isinstance(self._coordinates, Chart) and self._coordinates.bent(z):
             self.left = self.invert(z)
-            raise BallTooSmallError
+            raise BallTooSmallError(OUTSIDE)
         size = 1.0 + float(np.abs(z).max(initial=0.0))
         self._scale = self._scale or size
         outside = self._violated or self._coordinates.place(z).gap > 0.0
         if outside and size > FAR * self._scale:
-            raise BallTooSmallError
+            raise BallTooSmallError(OUTSIDE)
 
     def slope(self, y: Vector) -> Vector:
         total = self.objective_slope(y)

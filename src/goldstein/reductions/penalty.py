@@ -280,7 +280,11 @@ class Penalty(Limited):
             return self.judged(self.best, None, Status.OUT_OF_TIME)
         if place is None:
             return None
-        answer = self.judged(place, None, Status.NOT_VERIFIED, early=True, known=known)
+        try:
+            answer = self.judged(place, None, Status.NOT_VERIFIED, early=True, known=known)
+        except errors.OracleError as failure:  # it led to where nothing is defined
+            self.problem.excuse(failure)
+            return None
         return answer if answer.status is Status.VERIFIED else None
 
     def _proves(self, evidence: Evidence, penalised: Boxed) -> bool:

@@ -14,6 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from goldstein import errors
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.minimum import MinimumCertificate, Refutation
@@ -33,7 +35,7 @@ from goldstein.construction.judge import Judge, last_calls
 from goldstein.construction.minimum import prove_minimum, refuted, with_gap
 from goldstein.construction.rows import lower_point, minimum_by_rows
 from goldstein.numerics.budget import Budget
-from goldstein.numerics.streams import smallest_delta
+from goldstein.numerics.streams import smallest_delta, stream, uniform_in_balls
 from goldstein.oracles.diagnose import check_gradient
 from goldstein.oracles.problem import Problem
 from goldstein.reductions.base import FINAL, Answer, Options, Reduction, Run, register_reduction
@@ -335,6 +337,15 @@ register_stationarity(
 )
 
 
+#: A function is steep without an end at x where gradients this part of delta away are so many
+#: times as long as those anywhere in the ball, the longest of so many each.
+NEXT_TO, GROWN, TRIES = 2.0**-20, 16.0, 4
+
+NOT_LIPSCHITZ = (
+    "gradients grow without an end towards x: f is not Lipschitz there, as a root is at 0, or an "
+    "eigenvalue where two meet; try other starts (goldstein.parallel.multistart takes many)"
+)
+
 #: Part of the time limit that the last word of a run out of time may take besides.
 LAST_WORD = 0.1
 
@@ -381,8 +392,9 @@ class Plain(Reduction):
         return certificate, status
 
     def _answer(self, outcome: Outcome, certificate: Any, status: Status) -> Answer:
-        x = outcome.state.x
-        detail = self._blame(x) if status is Status.WRONG_GRADIENT else outcome.detail
+        x, detail = outcome.state.x, outcome.detail
+        if status is Status.WRONG_GRADIENT:
+            status, detail = self._blame(x)
         return Answer(x, status, certificate, detail, outcome.state.fx)
 
     def invert(self, answer: Answer) -> Answer:
@@ -395,11 +407,25 @@ class Plain(Reduction):
         status = Status.VERIFIED if met else Status.NOT_VERIFIED
         return replace(answer, certificate=certificate, status=status)
 
-    def _blame(self, x: Vector) -> str:
+    def _blame(self, x: Vector) -> tuple[Status, str]:
         """Name the coordinates in which the gradient is wrong, as far as calls are left."""
         with suppress(errors.OutOfCalls, errors.InputError):
-            return check_gradient(self.problem.f, x=x, points=3).message
-        return ""
+            found = check_gradient(self.problem.f, x=x, points=3)
+            if found.ok and self._steeper(x):
+                return Status.STALLED, NOT_LIPSCHITZ
+            return Status.WRONG_GRADIENT, found.message
+        return Status.WRONG_GRADIENT, ""
+
+    def _steeper(self, x: Vector) -> bool:
+        """Do gradients grow without an end towards x?"""
+        rng, f = stream(self.request.seed, 0, "steeper"), self.problem.f
+
+        def steepest(radius: float) -> float:
+            points = uniform_in_balls(rng, np.tile(x, (TRIES, 1)), [radius] * TRIES)
+            lengths = (float(np.linalg.norm(g)) for g in f.gradients_at(points) if g is not None)
+            return max(lengths, default=0.0)
+
+        return steepest(NEXT_TO * self.request.delta) > GROWN * steepest(self.request.delta)
 
     def claim(self, x: Vector) -> Any:
         request, f = self.request, self.problem.f

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Matrix, Vector
-from goldstein.errors import KinkError
+from goldstein.errors import KinkError, OracleError
 from goldstein.numerics.hull import MANY_VARIABLES, min_norm_weights
 from goldstein.oracles import CountedOracle
 from goldstein.result import Status
@@ -181,6 +181,9 @@ class Solver(ABC):
 #: Numbers that are kept of points and gradients: a search asks again, if at all, before long.
 NUMBERS = 1_000_000
 
+#: Gradients in a row that are not finite before that is no matter of steps that go too far.
+LOST = 100
+
 
 class Answers:
     """What a function has said to a search, by point: no question is asked twice.
@@ -197,7 +200,8 @@ class Answers:
     (2.0, 2.0, 1)
     """
 
-    def __init__(self, dim: int) -> None:
+    def __init__(self, dim: int, patience: int = LOST) -> None:
+        self._patience, self._lost = patience, 0
         #: In many variables memory is worth saving: values by a digest of the point, no gradients.
         self._many = dim >= MANY_VARIABLES
         self._most = NUMBERS // (1 if self._many else dim)
@@ -218,14 +222,18 @@ class Answers:
         return self._values.get(self._key(x))
 
     def gradient(self, oracle: CountedOracle, y: Vector) -> Vector | None:
-        """Return the gradient, or None for a kink."""
+        """Return the gradient, or None where there is none: at a kink, or not finite."""
         key = self._key(y)
         if key in self._gradients:
             return self._gradients[key]
         try:
-            found = oracle.gradient(y)
+            found, self._lost = oracle.gradient(y), 0
         except KinkError:
             found = None
+        except OracleError as failure:
+            found, self._lost = None, self._lost + 1
+            if failure.value is None or self._lost > self._patience:
+                raise
         if not self._many:
             self._keep(self._gradients, key, found)
         return found
@@ -271,7 +279,7 @@ def value_of(oracle: CountedOracle, x: Vector, question: int) -> float:
 
 
 def gradient_of(oracle: CountedOracle, y: Vector) -> Vector | None:
-    """Return the gradient at y, or None for a kink."""
-    answers = oracle.answers or Answers(y.size)
+    """Return the gradient at y, or None where there is none."""
+    answers = oracle.answers or Answers(y.size, patience=0)
     found: Vector | None = answers.gradient(oracle, y)
     return found

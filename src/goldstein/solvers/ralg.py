@@ -35,6 +35,9 @@ MOST_STEPS = 200
 #: A search whose steps are shorter than this part of x has ended.
 SHORTEST = 1e-13
 
+#: How far aside of a kink a gradient is asked for, by turns, in parts of the point.
+ASIDE = tuple(10.0**k for k in range(-12, -2))
+
 #: Where steps are this short against delta, gradients around x are gathered for a proof.
 CLOSE = 1e-3
 
@@ -63,6 +66,9 @@ class SpaceDilation:
         """Make one line search, and dilate the space."""
         if self._g is None:
             self._g = self._gradient(oracle, memory)
+        if self._g is None:
+            self.ended = True
+            return
         before: Vector = self._g
         g, steepest = before, before @ self._space
         norm = math.sqrt(steepest @ steepest)
@@ -74,12 +80,13 @@ class SpaceDilation:
         for falls in range(1, MOST_STEPS + 1):
             here, self._at = self._at, self._at - self._size * along
             value = value_of(oracle, self._at, TRIAL)
-            if value == math.inf:  # too far: f is not defined there
+            found = None if value == math.inf else self._gradient(oracle, memory)
+            if found is None:  # too far: f, or its gradient, is not defined there
                 self._at, self._size = here, 0.25 * self._size
                 break
             if value < self.fx:
                 self.x, self.fx = self._at, value
-            g = self._g = self._gradient(oracle, memory)
+            g = self._g = found
             if falls % EVERY == 0:
                 self._size *= LONGER
             if not along @ g > 0.0:
@@ -99,14 +106,15 @@ class SpaceDilation:
             image = (1.0 / self._dilation - 1.0) * (self._space @ seen)
             self._space += np.outer(image, seen)
 
-    def _gradient(self, oracle: CountedOracle, memory: GradientMemory) -> Vector:
+    def _gradient(self, oracle: CountedOracle, memory: GradientMemory) -> Vector | None:
         """Return the gradient where the search is, or a little aside of a kink."""
-        y, aside = self._at, 1e-12 * max(1.0, float(np.abs(self._at).max()))
-        while (found := gradient_of(oracle, y)) is None:
-            y = self._at + aside * self._rng.standard_normal(y.size)
-            aside *= 10.0
-        memory.add(y, found, perturbed=y is not self._at)
-        return found
+        y, size = self._at, max(1.0, float(np.abs(self._at).max()))
+        for aside in ASIDE:
+            if (found := gradient_of(oracle, y)) is not None:
+                memory.add(y, found, perturbed=y is not self._at)
+                return found
+            y = self._at + aside * size * self._rng.standard_normal(y.size)
+        return None
 
 
 @dataclass

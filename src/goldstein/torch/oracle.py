@@ -674,9 +674,9 @@ class DataOracle(data_mean.DataMean):
 def certify(
     model: torch.nn.Module,
     loss_fn: Callable[[Any, Any], Any],
-    data: Iterable[Any],
+    data: Iterable[Any] | None = None,
     *,
-    delta: float,
+    delta: float | None = None,
     eps: float = 0.0,
     seed: int = 0,
     max_calls: int | None = None,
@@ -736,6 +736,13 @@ def certify(
     >>> certificate.eps < 1e-12
     True
     """
+    if data is None or delta is None:
+        raise InputTypeError(
+            f"{'data' if data is None else 'delta'} is missing: certify(model, loss_fn, data, "
+            "delta=...) takes a loss_fn(output, target) and a DataLoader, or a list of batches. Of "
+            "a closure that returns the loss of the model: f = goldstein.torch.oracle(closure, "
+            "model), then goldstein.certify(f, f.start, delta=...)."
+        )
     return certify_data(
         DataOracle(model, loss_fn, data, distributed, reduction), delta=delta, eps=eps, seed=seed,
         max_calls=max_calls, progress=progress,

@@ -12,7 +12,7 @@ from typing import Any
 
 from numba.extending import overload, register_jitable
 
-from goldstein.numerics.streams import narrow
+from goldstein.numerics.streams import LONGEST, narrow
 from goldstein.solvers import logic
 from goldstein.solvers.ball_state import steps_per_round
 from goldstein.solvers.base import VALUE_LIMIT
@@ -82,7 +82,7 @@ def _answer_gradient(search: Any) -> None:
     if state == _ANSWERED:
         finite = True
         for i in range(found.size):
-            finite = finite and math.isfinite(found[i])
+            finite = finite and abs(found[i]) <= LONGEST
         if finite:
             return
     elif state == _RAISED and search.kinks == 1:

@@ -76,12 +76,27 @@ def told(n: QuasiNewton) -> int:
 
 
 def kinked(n: QuasiNewton) -> int:
-    """There is no gradient: step aside at random, a little farther each time, never make one up."""
+    """There is no gradient: step aside at random, a little farther each time, never make one up.
+
+    Where there is none beside a trial either, that was too far.
+    """
     if n.aside == TUNING.looks:
-        return NOTHING
+        return NOTHING if n.phase == _START else _turn_back(n)
     n.step_aside(10.0 ** (3.0 * n.aside - 12.0))
     n.aside += 1
     return GRADIENT
+
+
+def _turn_back(n: QuasiNewton) -> int:
+    """Go on with a shorter step than the trial."""
+    n.trial_value = math.inf
+    n.best_trial = 0.0
+    if n.phase == _CORRECTION:
+        n.high = math.inf
+        n.trials = 0
+    if n.phase == _CORRECTION or n.low >= n.trial:
+        n.low = 0.0
+    return _bisect(n)
 
 
 def cut_short(n: QuasiNewton) -> None:
