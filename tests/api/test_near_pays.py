@@ -6,9 +6,12 @@ import time
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 import goldstein as gs
 from goldstein.certificates.near import Attempt
+from goldstein.construction.near.flats import CurvedKinks
+from goldstein.construction.near.kinks import Kinks
 from goldstein.reductions import stationarity
 
 TARGET = {"eps": 1e-3, "delta": 1e-3, "rng": 0}
@@ -110,3 +113,27 @@ def test_an_attempt_in_the_largest_ball_does_not_take_the_time_of_the_next(monke
     assert near.success, near.message
     assert tried == sorted(tried, reverse=True)
     assert near.certificate.verify(f).ok
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_ties_that_hold_a_maximum_are_those_of_its_minimum(seed):
+    """Of a Chebyshev fit, in a ball that reaches from x to its minimum, and beyond."""
+    rng = np.random.default_rng(seed)
+    table, wanted = rng.standard_normal((60, 5)), rng.standard_normal(60)
+    rows, levels = np.vstack([table, -table]), np.append(wanted, -wanted)
+    lines = np.column_stack([rows, -np.ones(120)])
+    best = linprog(np.append(np.zeros(5), 1.0), lines, levels, bounds=[(None, None)] * 6)
+    active = np.flatnonzero(best.ineqlin.marginals < 0.0) % 60
+    f = gs.max(abs(table @ gs.Variable(5) - wanted))
+    found = CurvedKinks(Kinks(f)).holding(best.x[:5] + 1e-4 * rng.standard_normal(5), 1e-3)
+    assert {i for s in found for i, _ in s.terms} == set(active)
+    assert CurvedKinks(Kinks(gs.norm1(gs.Variable(2)))).holding(np.ones(2), 1.0) == []
+
+
+def test_a_chebyshev_fit_is_proved_in_the_ball_that_was_asked_for():
+    rng = np.random.default_rng(0)
+    f = gs.max(abs(rng.standard_normal((400, 21)) @ gs.Variable(21) - rng.standard_normal(400)))
+    plain = gs.minimize(f, np.zeros(21), **TARGET)
+    near = gs.minimize(f, np.zeros(21), **TARGET, stationarity="near", max_time=60)
+    assert near.success, near.message
+    assert near.nfev + near.ngev <= plain.nfev + plain.ngev  # no search in a smaller one

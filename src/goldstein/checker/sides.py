@@ -259,15 +259,20 @@ def finite_numbers(values: Numbers, size: int, name: str) -> Any:
     return floats if all(map(Fraction.__eq__, exact, floats.tolist())) else exact
 
 
+#: Multiplications of a gradient up to which all of a function is computed in integers; of a larger
+#: one signs are enclosed first, and integers decide only what that leaves open.
+WHOLE = 2000
+
+
 def point_at(program: Program, y: Numbers, gradients: int = 1, box: Any = None) -> Point:
     """Return what holds at a point; exactly, unless the function is irrational or large.
 
     With a box, radii and switches, it is a point of it that lies on kinks.
     """
-    from goldstein.checker.enclosed.point import EnclosedPoint, is_small
+    from goldstein.checker.enclosed.point import EnclosedPoint, is_small, work
 
     rational = box is None and all(node.rational for node in program.nodes)
-    if rational and is_small(program, gradients):
+    if rational and is_small(program, gradients) and work(program) <= WHOLE:
         with suppress(Irrational):  # a number of too many digits
             return Point(program, y)
     return EnclosedPoint(program, y, box)

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
-from scipy.optimize import root
+from scipy.optimize import linprog, root
 
 from goldstein.calculus.evaluation import Row, affine_row
 from goldstein.calculus.operators import row_norms
@@ -407,6 +407,24 @@ class CurvedKinks:
             for i, other in tied_entries(self.form.nodes[k], u):
                 found.append(Surface(k, ((i, 1),) if other is None else ((i, 1), (other, -1))))
         return found
+
+    def holding(self, y: Vector, radius: float) -> list[Surface]:
+        """Return ties of the entries that keep a maximum from falling, as lines through y say.
+
+        These are the active ones of a linear program, near y.
+        """
+        k, last = len(self.form.nodes) - 1, self.form.nodes[-1]
+        if not isinstance(last, Max):
+            return []
+        u = self.form.argument(k, y)
+        high = np.argsort(-u, kind="stable")[: CANDIDATES + y.size]
+        slopes = self.slopes([Surface(k, ((int(i), 1),)) for i in high], y)
+        found = linprog(
+            np.append(np.zeros(y.size), 1.0), np.column_stack([slopes, -np.ones(high.size)]),
+            -u[high], bounds=[(-radius, radius)] * y.size + [(None, None)],
+        )  # fmt: skip
+        first, *others = high[found.ineqlin.marginals < 0.0].tolist() if found.success else [0]
+        return [Surface(k, ((first, 1), (other, -1))) for other in others]
 
     def close(self, y: Vector, radius: float) -> list[Surface]:
         """Return the surfaces within about a radius of a point, the nearest first."""

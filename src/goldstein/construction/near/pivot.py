@@ -115,6 +115,7 @@ class PivotSearch:
         return new
 
     def _curved_starts(self) -> Iterator[tuple[list[flats.Surface], Vector]]:
+        yield self.curved.holding(self.x, self.delta), self.x
         straddled = self.curved.between(self.points)
         for base in (self.mean, self.x):
             yield straddled, base
