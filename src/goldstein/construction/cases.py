@@ -261,17 +261,19 @@ AFTER = 30
 MOST_VARIABLES = 40
 
 
+@dataclass
 class Cuts:
     """The cuts so far, as affine functions of t = z - y."""
 
-    def __init__(self, f: CountedOracle, y: Vector, curvature: float, deadline: float) -> None:
-        self.f, self.y, self.curvature, self.rho = f, y, curvature, max(0.0, -curvature)
-        self.deadline = deadline
-        self.points: list[Vector] = []
-        self.values: list[float] = []
-        self.gradients: list[Vector] = []
-        self.b: list[float] = []
-        self.c: list[Vector] = []
+    f: CountedOracle
+    y: Vector
+    curvature: float
+    deadline: float
+
+    def __post_init__(self) -> None:
+        self.rho = max(0.0, -self.curvature)
+        self.points, self.values, self.gradients = list[Vector](), list[float](), list[Vector]()
+        self.b, self.c = list[float](), list[Vector]()
 
     @property
     def late(self) -> bool:

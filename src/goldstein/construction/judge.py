@@ -3,7 +3,7 @@
 import contextlib
 import math
 import time
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from typing import Any
 
@@ -64,26 +64,22 @@ ONE_LOOK = 3
 DRAWS = 3
 
 
+@dataclass
 class Judge:
     """The certificate layer's answer to evidence: ask the function again, and decide.
 
     After a run that was out of time, `grace` seconds are left for the last word.
     """
 
-    def __init__(
-        self,
-        oracle: CountedOracle,
-        request: Request,
-        meta: dict[str, Any],
-        check_gradient: bool = True,
-        grace: float = math.inf,
-    ) -> None:
-        self.oracle, self.request, self.meta = oracle, request, meta
-        self.check_gradient, self.grace = check_gradient, grace
-        #: Steps that f was found to resolve.
-        self.resolution: Vector | float = 0.0
-        self._looked: set[bytes] = set()
-        self.trials = 0
+    oracle: CountedOracle
+    request: Request
+    meta: dict[str, Any]
+    check_gradient: bool = True
+    grace: float = math.inf
+    #: Steps that f was found to resolve.
+    resolution: Vector | float = 0.0
+    trials: int = 0
+    _looked: set[bytes] = field(default_factory=set)
 
     def __call__(
         self, evidence: Evidence

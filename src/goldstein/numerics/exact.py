@@ -25,7 +25,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
-from scipy.sparse.csgraph import connected_components
+from scipy.cluster.hierarchy import DisjointSet
 
 from goldstein.checker import rationals
 from goldstein.checker.arrays import Matrix, Vector
@@ -41,15 +41,11 @@ def connected(sets: Sequence[Iterable[int]]) -> list[list[int]]:
     >>> connected([{0, 1}, {5}, {1, 2}, {2, 7}])
     [[0, 2, 3], [1]]
     """
-    pairs = [(index, member) for index, members in enumerate(sets) for member in members]
-    members = {member: len(sets) + place for place, (_, member) in enumerate(pairs)}
-    rows, columns = [index for index, _ in pairs], [members[member] for _, member in pairs]
-    size = len(sets) + len(pairs)
-    graph = sparse.coo_array((np.ones(len(pairs)), (rows, columns)), (size, size))
-    groups: dict[int, list[int]] = {}
-    for index, label in enumerate(connected_components(graph)[1][: len(sets)].tolist()):
-        groups.setdefault(label, []).append(index)
-    return list(groups.values())
+    groups, first = DisjointSet(range(len(sets))), dict[int, int]()
+    for index, members in enumerate(sets):
+        for member in members:
+            groups.merge(index, first.setdefault(member, index))
+    return sorted(sorted(group) for group in groups.subsets())
 
 
 #: Called between the steps of a long computation, with the seconds that the next step may take. It

@@ -125,7 +125,8 @@ def shortest_sum(rows: Matrix, nearest: Callable[[Vector], Vector]) -> tuple[flo
     for _ in range(STEPS):
         m = ahead @ rows
         slope = rows @ (m + nearest(-m))
-        new = _on_simplex(ahead - step * slope)
+        new = on_simplex(ahead - step * slope, 1.0)
+        new /= new.sum()
         faster = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
         if float((ahead - new) @ (new - weights)) > 0.0:
             faster, momentum = 1.0, 1.0  # it turns: begin again
@@ -152,14 +153,12 @@ def _measured(
     return float(np.linalg.norm(m + v)), weights, v
 
 
-def _on_simplex(w: Vector) -> Vector:
-    """Return the nearest convex weights."""
-    falling = np.sort(w)[::-1]
-    levels = (np.cumsum(falling) - 1.0) / np.arange(1, w.size + 1)
-    level = levels[np.flatnonzero(falling > levels)[-1]]
-    found: Vector = np.maximum(w - level, 0.0)
-    found /= found.sum()
-    return found
+def on_simplex(x: Vector, total: float) -> Vector:
+    """Return the nearest point of entries that are not negative with this sum, up to rounding."""
+    falling = np.sort(x)[::-1]
+    levels = (np.cumsum(falling) - total) / np.arange(1, x.size + 1)
+    last = np.flatnonzero(falling > levels).max(initial=0)
+    return np.maximum(x - levels[last], 0.0)
 
 
 @np.errstate(over="ignore", invalid="ignore")

@@ -20,7 +20,6 @@ The nuclear norm: matrices of low rank.
 
 from __future__ import annotations
 
-import importlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -34,6 +33,7 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.fenchel import singular_upper
 from goldstein.checker.rationals import exact_floats
 from goldstein.errors import InputError, InputTypeError
+from goldstein.numerics.hull_problems import on_simplex
 from goldstein.oracles.base import Derived, Oracle
 
 
@@ -183,10 +183,8 @@ def term_from_record(record: Any) -> Term:
     if not isinstance(record, dict) or record.get("name") not in names:
         raise InputError(f"a term must be one of {', '.join(names)}; got {str(record)[:80]}.")
     parameters = {key: value for key, value in record.items() if key != "name"}
-    where = "goldstein.prox.term" if record["name"] == "l1_box" else "goldstein.prox"
-    make = getattr(importlib.import_module(where), record["name"])
     try:
-        term: Term = make(**parameters)
+        term: Term = globals()[record["name"]](**parameters)
     except TypeError as failure:
         raise InputError(f"a term {record['name']} with wrong parameters: {failure}.") from failure
     return term
@@ -397,10 +395,7 @@ class Simplex(Term):
 
     def prox(self, x: Vector, step: float) -> Vector:
         total = float(self.total[0])
-        falling = np.sort(x)[::-1]
-        levels = (np.cumsum(falling) - total) / np.arange(1, x.size + 1)
-        last = int(np.flatnonzero(falling > levels)[-1]) if (falling > levels).any() else 0
-        z: Vector = np.maximum(x - levels[last], 0.0) + 0.0
+        z = on_simplex(x, total) + 0.0
         # What rounding left over goes to the largest entry.
         largest = int(z.argmax())
         z[largest] += total - math.fsum(z.tolist())

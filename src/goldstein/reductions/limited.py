@@ -95,6 +95,12 @@ class Limited(Reduction):
         steepest = np.abs(gradient) + self._rho @ np.abs(rows)
         self._wall = 2.0 * float(steepest.max()) or 1.0
 
+    def closer(self) -> bool:
+        """Aim at a smaller ball: it leaves more room for a claim; False where it is small."""
+        target = self._target
+        self._target = replace(target, eps=0.5 * target.eps, delta=0.25 * target.delta)
+        return target.delta > 2.0**-6 * self.request.delta
+
     def excess(self, x: Vector) -> Vector:
         system = self.problem.constraints
         return system.excess(system.values(x))

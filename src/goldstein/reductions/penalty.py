@@ -221,16 +221,13 @@ class Penalty(Limited):
         self, penalised: Penalised, y: Vector, ended: Status, last: Answer
     ) -> Vector | Answer:
         """Decide what a claim that failed calls for: a smaller ball, or larger weights."""
-        x, target = last.x, self._target
+        x = last.x
         if self.run.late:
             return replace(last, status=Status.OUT_OF_TIME)
         excess = self.excess(y)
         if self.problem.feasible(x):
-            # The claim failed for another reason: a smaller ball leaves more room for it.
-            if target.delta <= 2.0**-6 * self.request.delta:
-                return replace(last, status=unproved(ended))
-            self._target = replace(target, eps=0.5 * target.eps, delta=0.25 * target.delta)
-            return x
+            # The claim failed for another reason.
+            return x if self.closer() else replace(last, status=unproved(ended))
         self._raises += 1
         if self._raises >= RAISES or (self._raises == DOUBT and not self._feasible_known):
             found = self._least_violation(x)
@@ -509,10 +506,8 @@ class Feasible(Limited):
             last = self._last = self.judged(x, self.evidence(outcome), outcome.status, function)
             if last.status in DECIDED or ended:
                 return last
-            target = self._target
-            if target.delta <= 2.0**-6 * request.delta:
+            if not self.closer():
                 return replace(last, status=Status.NOT_VERIFIED)
-            self._target = replace(target, eps=0.5 * target.eps, delta=0.25 * target.delta)
         return x
 
     def placed(self, around: Around) -> Vector:

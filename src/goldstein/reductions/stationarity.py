@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -288,9 +289,16 @@ def require_structure(problem: Problem, x: Vector) -> None:
 
 def prove_near(problem: Problem, hint: Any, request: Request, deadline: float) -> Attempt:
     """Return the best verified near certificate that is found from weaker evidence."""
-    if problem.limited:
-        return _attempt_near_kkt(problem, hint, request, deadline)
-    return attempt_near(problem.f.plain, hint, request, deadline=deadline)
+    if not problem.limited:
+        return attempt_near(problem.f.plain, hint, request, deadline=deadline)
+    if not isinstance(hint, KKTCertificate):
+        return Attempt(None, "not proved: there are no multipliers")
+    from goldstein.construction.near.pivot import search_near_kkt
+
+    fun: Any = problem.f.plain
+    search = partial(search_near_kkt, fun, problem, hint, request, deadline)
+    limits = {"bounds": problem.box, "constraints": problem.constraints}
+    return _verified(request.eps, fun, search, **limits)
 
 
 def attempt_near(oracle: Any, hint: Any, request: Request, *, deadline: float) -> Attempt:
@@ -301,19 +309,7 @@ def attempt_near(oracle: Any, hint: Any, request: Request, *, deadline: float) -
     from goldstein.construction.near.pivot import MAX_WORK, search_near
 
     target, budget = (request.delta, request.eps, request.seed), Budget(deadline, MAX_WORK)
-    return _verified(request.eps, oracle, lambda: search_near(oracle, hint, *target, budget))
-
-
-def _attempt_near_kkt(problem: Problem, hint: Any, request: Request, deadline: float) -> Attempt:
-    from goldstein.construction.near.pivot import search_near_kkt
-
-    if not isinstance(hint, KKTCertificate):
-        return Attempt(None, "not proved: there are no multipliers")
-    fun: Any = problem.f.plain
-    limits = {"bounds": problem.box, "constraints": problem.constraints}
-    return _verified(
-        request.eps, fun, lambda: search_near_kkt(fun, problem, hint, request, deadline), **limits
-    )
+    return _verified(request.eps, oracle, partial(search_near, oracle, hint, *target, budget))
 
 
 def _verified(eps: float, fun: Any, search: Callable[[], Attempt], **limits: Any) -> Attempt:

@@ -282,6 +282,23 @@ class QuasiNewton:
     p, slope, reach : the direction, the slope that the model expects along it, and its length
     """
 
+    #: Where it stands, and what it was told; the direction, the trial and the best trial so far.
+    x = g = point = found = p = y = best = _step = _change = _rises = np.zeros(0)
+    fx = reply = length = trial_value = best_value = math.inf
+    steady, known, moved, stuck, barren, scaled = True, False, False, False, False, False
+    null_steps = TUNING.null_steps
+    #: What the open question is for, and how often it was asked elsewhere.
+    phase = aside = 0
+    slope, reach, trial, best_trial, best_slot, pieces = 0.0, 0.0, 1.0, 0.0, -1, 0
+    #: The bracket, and trials, corrections and looks in a line search.
+    low, high, trials, attempt, looks = 0.0, math.inf, 0, 0, 0
+    #: Who made the first trial; how often, of late, it was wrong with the model and without.
+    first, model_misses, plain_misses = 0, TUNING.guess, TUNING.guess
+    #: How far f fell in all, and in a line search of late.
+    whole_fall = recent_fall = 0.0
+    #: Line searches in a row whose model had to be corrected.
+    corrected = 0
+
     def __init__(
         self,
         dim: int,
@@ -295,12 +312,10 @@ class QuasiNewton:
         self.dim = dim
         self.capacity = min(dim + 10, TUNING.small if dense else pairs)
         self.limited = not dense
-        self.steady = True
         # With very many kinks it is no gain to go beyond the step of the model.
         self.extrapolates = dense
         self.gradients: Matrix = np.zeros((self.capacity, dim))
         self.levels: Vector = np.zeros(self.capacity)
-        self.pieces = 0
         self.metric: FactorMetric | LimitedMetric
         if dense:
             self.metric = FactorMetric(self.gradients)
@@ -309,40 +324,6 @@ class QuasiNewton:
         self.rng = rng
         self.memory = memory
         self.noting = memory is not None
-        self.x: Vector = np.zeros(0)
-        self.fx = math.inf
-        self.g: Vector = np.zeros(0)
-        self.known = False
-        self.moved = False
-        self.stuck = self.barren = False
-        self.scaled = False
-        self.length = math.inf
-        self.null_steps = TUNING.null_steps
-        # The question that is open, the answer, and how often it was asked elsewhere.
-        self.phase = self.aside = 0
-        self.point: Vector = self.x
-        self.reply = math.inf
-        self.found: Vector = self.x
-        # The line search: its direction, its trial, its bracket and the best trial so far.
-        self.p: Vector = self.x
-        self.slope = self.reach = 0.0
-        self.y: Vector = self.x
-        self.trial = 1.0
-        self.trial_value = math.inf
-        self.attempt = self.trials = self.looks = 0
-        #: Who made the first trial; how often, of late, it was wrong with the model and without.
-        self.first = 0
-        self.model_misses = self.plain_misses = TUNING.guess
-        #: How far f fell in all, and in a line search of late.
-        self.whole_fall = self.recent_fall = 0.0
-        #: Line searches in a row whose model had to be corrected.
-        self.corrected = 0
-        self.low, self.high = 0.0, math.inf
-        self.best_trial, self.best_value, self.best_slot = 0.0, math.inf, -1
-        self.best: Vector = self.x
-        self._step: Vector = self.x
-        self._change: Vector = self.x
-        self._rises: Vector = self.x
 
     def restart(self, x: Vector, fx: float) -> None:
         """Continue from another point; the metric and the pieces are kept."""

@@ -169,12 +169,9 @@ def psingd_practice(radius: float, steps: int, *, averaging: float = 0.9) -> PSI
     (29, 0.5)
     """
     _positive("radius", radius)
-    if not 0.0 <= averaging < 1.0:
-        raise InputError(f"averaging = {averaging} must lie in [0, 1); 0.9 is a good start.")
+    window, slack = window_of(averaging), 1e-3
     if steps < 1:
         raise InputError(f"steps = {steps} must be at least 1.")
-    window = max(1, math.ceil(math.log(0.05) / math.log(averaging))) if averaging > 0.0 else 1
-    slack = 1e-3
     p = (window + slack) / radius
     return PSINGDSchedule(
         averaging=averaging,
@@ -440,8 +437,7 @@ def adam_o2nc_theory(
     """
     noise = scale if noise is None else noise
     for name, number in (("eps", eps), ("delta", delta), ("scale", scale), ("gap", gap)):
-        if not (math.isfinite(number) and number > 0.0):
-            raise InputError(f"{name} = {number} must be a positive finite number.")
+        _positive(name, number)
     if not 0.0 <= noise <= scale:
         raise InputError(f"noise = {noise} must lie between 0 and scale = {scale}.")
     if eps > scale:
@@ -485,5 +481,5 @@ def adam_o2nc_practice(
 def window_of(averaging: float) -> int:
     """Return how many recent gradients hold 95 % of the average's weight."""
     if not 0.0 <= averaging < 1.0:
-        raise InputError(f"averaging = {averaging} must lie in [0, 1).")
+        raise InputError(f"averaging = {averaging} must lie in [0, 1); 0.9 is a good start.")
     return max(1, math.ceil(math.log(0.05) / math.log(averaging))) if averaging else 1
