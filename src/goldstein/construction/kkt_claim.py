@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import SimpleNamespace
@@ -43,9 +42,6 @@ FARTHER = 8.0
 
 #: Gradients that change by more than this part of their length beside a point are beyond a kink.
 JUMP = 0.1
-
-#: Points nearer to x than this part of the radius are next to it.
-BESIDE = 1e-3
 
 #: Columns of nonlinear constraints in one combination.
 COLUMNS = 3000
@@ -96,8 +92,6 @@ class Around:
         self._seen: set[bytes] = set()
         #: Points next to kinks.
         self.unsteady: set[bytes] = set()
-        #: Points whose gradients are known but not used yet, the nearest last.
-        self._kept: list[tuple[Vector, Vector]] = []
         self.see(x)
 
     def moved_to(self, x: Vector) -> Around:
@@ -137,20 +131,6 @@ class Around:
         self.gradients.append(gradient)
         self.rows.append(rows.copy())
         return True
-
-    def keep(self, known: Sequence[tuple[Vector, Vector]]) -> None:
-        """Remember gradients of f at points of the ball: they are used before others are asked.
-
-        Not those next to x, which may be x but for rounding, nor on faces of the box: kinks are
-        there, and none of these points was drawn at random.
-        """
-        box = self.problem.box
-        free, away = ~box.fixed, [float(np.linalg.norm(y - self.x)) for y, _ in known]
-        for j in np.argsort(away)[::-1].tolist():
-            y = known[j][0]
-            face = bool(((y == box.lower) | (y == box.upper))[free].any())
-            if BESIDE * self.delta <= away[j] <= self.delta and not face:
-                self._kept.append(known[j])
 
     def look_for_limits(self) -> None:
         """Walk towards limits that may be within the ball and have not been reached yet."""
@@ -262,9 +242,6 @@ class Around:
                     return found
                 if found.length <= 0.9 * milestone:
                     milestone, since = found.length, 0
-                if self._kept:
-                    self.ask(*self._kept.pop())
-                    continue
                 ratio = narrow(found.length / max(steep, found.length), self.x.size)
                 ratio = max(ratio, float(bool(self.unsteady)))  # beside kinks that x is on
                 y = conic_point(rng, self.x, found.vector, found.length, self.delta, ratio)

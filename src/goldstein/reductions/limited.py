@@ -136,12 +136,10 @@ class Limited(Reduction):
         status: Status,
         function: Boxed | None = None,
         early: bool = False,
-        known: Sequence[tuple[Vector, Vector]] = (),
     ) -> Answer:
         """Snap, restore, gather and claim; decide what the claim is worth.
 
-        `early`: where it is not worth what was asked for, little is spent on it. `known`: points
-        with gradients of f, of which those are used that help.
+        `early`: where it is not worth what was asked for, little is spent on it.
         """
         problem, request, self.stop.x = self.problem, self.request, y
         around = Around(problem, y, request.delta, request.seed)
@@ -150,7 +148,6 @@ class Limited(Reduction):
         try:
             self._ask_around(around, evidence, function)
             around = around.moved_to(self.placed(around))
-            around.keep(known)
             if early and not problem.feasible(around.x):
                 return Answer(around.x, status)
             certificate = self._stated(around, patience, or_nothing=early, look=not early)

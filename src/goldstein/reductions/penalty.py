@@ -44,12 +44,12 @@ class _Enough(Exception):
 
 
 def head_start(
-    problem: Problem, x: Vector, enough: float, seen: Callable[[Vector, float, Vector], None]
+    problem: Problem, x: Vector, enough: float, seen: Callable[[Vector, float], None]
 ) -> Vector | None:
     """Return the last point of a short smooth search from x, or None if it led nowhere.
 
-    It ends where f falls by less than `enough`. `seen(y, f(y), gradient)` is told of every point it
-    went to. f and the constraints are asked inside the bounds only.
+    It ends where f falls by less than `enough`. `seen(y, f(y))` is told of every point it went to.
+    f and the constraints are asked inside the bounds only.
     """
     box, objective = problem.box, problem.f
     free = ~box.fixed
@@ -78,7 +78,7 @@ def head_start(
         slope = objective.gradient(y)
         last = y
         if gradients > 1:
-            seen(y, objective.last_value, slope)
+            seen(y, objective.last_value)
         return slope[free]
 
     least = min(enough, FALL * (1.0 + abs(objective.last_value)))
@@ -261,11 +261,9 @@ class Penalty(Limited):
 
     def _early(self, x: Vector) -> Answer | None:
         """Return the answer if a smooth search already finds it."""
-        known: list[tuple[Vector, Vector]] = []
 
-        def seen(y: Vector, value: float, gradient: Vector) -> None:
+        def seen(y: Vector, value: float) -> None:
             self.stop.x = y
-            known.append((y, gradient))
             self.run.moved(y, value, self.problem.constraints.violation(y))
             if self.run.late:
                 raise errors.OutOfTime("value")
@@ -278,7 +276,7 @@ class Penalty(Limited):
         if place is None:
             return None
         try:
-            answer = self.judged(place, None, Status.NOT_VERIFIED, early=True, known=known)
+            answer = self.judged(place, None, Status.NOT_VERIFIED, early=True)
         except errors.OracleError as failure:  # it led to where nothing is defined
             self.problem.excuse(failure)
             return None
