@@ -76,7 +76,6 @@ class PivotSearch:
         self.mean: Vector = (weights / weights.sum()) @ self.points
         self._lengths = np.linalg.norm(certificate.gradients[used], axis=1)
         self._tried: set[Any] = set()
-        self._hessian: Matrix | None = None
 
     def single_points(self) -> Iterator[Vector]:
         """Yield points of the evidence that need no company: their own gradients are short."""
@@ -101,7 +100,7 @@ class PivotSearch:
             point = self.curved.meeting(kept, base) if kept else None
             if point is None or not self._inside(point):
                 continue
-            settled = self.curved.settled(kept, point, self.delta)
+            settled = self.curved.settled(kept, point)
             halfway = self.curved.meeting(kept, 0.5 * (point + settled))
             for place in (settled, point, halfway):
                 if place is not None and self._inside(place) and self._new(frozenset(kept), place):
@@ -132,10 +131,6 @@ class PivotSearch:
         """Return the gradient of given pieces; it counts."""
         self.budget.spend()
         return self.form.gradient(point, pieces)
-
-    def slope_along(self, flat: flats.Flat, point: Vector, pieces: Pieces, z: Vector) -> Vector:
-        """Return the gradient of given pieces in the coordinates of a flat, at a moved point."""
-        return flat.tangent.T @ self.gradient(point + flat.tangent @ z, pieces)
 
     def _starts(self) -> Iterator[tuple[list[flats.Equation], Vector]]:
         above, below, _, _ = self._evidence_sides
@@ -243,16 +238,9 @@ class PivotSearch:
             return point
         pieces = self.form.pieces(point)
         goal = max(GOAL * self.eps, flats.TINY)
-        if flat.free > flats.DENSE_DIM:
-            move = flats.stationary_in_many(
-                lambda z: flat.along(self.gradient(point + z, pieces)), np.zeros(flat.dim), goal
-            )
-        else:
-            room = max(self.delta - float(np.linalg.norm(point - self.x)), 0.0)
-            slope = partial(self.slope_along, flat, point, pieces)
-            guess = self._curvature(flat, point, pieces)
-            z = flats.stationary(slope, np.zeros(flat.free), self.delta + room, goal, guess)
-            move = flat.tangent @ z
+        move = flats.stationary(
+            lambda z: flat.along(self.gradient(point + z, pieces)), np.zeros(flat.dim), goal
+        )
         share = 1.0
         while share > 1e-3:
             candidate = flat.project(point + share * move)
@@ -260,15 +248,6 @@ class PivotSearch:
                 return candidate
             share *= 0.5
         return point
-
-    def _curvature(self, flat: flats.Flat, point: Vector, pieces: Pieces) -> Matrix | None:
-        """Guess the curvature along a flat from that of one piece, measured once."""
-        if flat.dim > flats.DENSE_DIM:
-            return None
-        if self._hessian is None:
-            slope = partial(self.slope_along, flats.Flat([], flat.dim, point), point, pieces)
-            self._hessian = flats.curvature(slope, np.zeros(flat.dim), self.delta)
-        return flat.tangent.T @ self._hessian @ flat.tangent
 
 
 #: Random directions tried at a pivot, beside a few.
