@@ -40,8 +40,8 @@ from goldstein.numerics.exact import point_on, project_exact
 
 Slope = Callable[[Vector], Vector]
 
-#: Steps of Newton's method.
-STEPS = 20
+#: Steps of Newton's method, and differences of slopes for each of them, at most.
+STEPS, DIFFERENCES = 20, 80
 
 #: The smallest slope that is worth a step.
 TINY = 1e-14
@@ -50,7 +50,8 @@ TINY = 1e-14
 def stationary(slope: Slope, z: Vector, goal: float) -> Vector:
     """Return a point with |slope| <= goal, or one with a smaller slope than at z.
 
-    Newton's method in Krylov spaces, which takes differences of slopes along a few directions.
+    Newton's method in Krylov spaces, which takes differences of slopes along a few directions; by
+    MINRES, for derivatives of gradients are symmetric, and often singular.
 
     Examples
     --------
@@ -60,7 +61,10 @@ def stationary(slope: Slope, z: Vector, goal: float) -> Vector:
     size = float(np.linalg.norm(slope(z)))
     if size <= goal:
         return z
-    options = {"maxiter": STEPS, "disp": False, "fatol": goal, "tol_norm": np.linalg.norm}
+    options = {
+        "maxiter": STEPS, "disp": False, "fatol": goal, "tol_norm": np.linalg.norm,
+        "jac_options": {"method": "minres", "inner_maxiter": DIFFERENCES},
+    }  # fmt: skip
     try:
         moved: Vector = root(slope, z, method="krylov", options=options).x
     except ValueError:  # the slope does not change: there is no step
