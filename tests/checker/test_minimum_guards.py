@@ -236,3 +236,26 @@ def test_gradients_that_cancel_a_subgradient_have_no_room_of_their_own_size() ->
         weights=np.ones(1), subgradient=v, term=gs.prox.l1(2e6),
     )  # fmt: skip
     assert "bound" in failed(claim, lambda x: float(g @ x), lambda x: g.copy())
+
+
+def test_a_weight_at_a_place_of_another_row_is_refused_and_no_error() -> None:
+    """It was looked up outside of its row: an IndexError, from `verify`, too."""
+    x = gs.Variable(4)
+    F = gs.sum(gs.max(gs.linear(np.eye(4), x).reshape(2, 2), axis=1)) - gs.sum(x) / 2
+    k, half = node_of(F, Max), Fraction(1, 2)
+    right = tuple(held(k, half, place // 2, place) for place in range(4))
+    assert not failed(claimed([0.0] * 4, supports=right), F)
+    for row, place in ((0, 2), (1, 0), (1, 1), (0, 3)):
+        wrong = (*right[:-1], held(k, half, row, place))
+        assert "curvature" in failed(claimed([0.0] * 4, supports=wrong), F)
+    alone = (held(k, 1, 0, 2),)
+    assert "curvature" in failed(claimed([0.0] * 4, supports=alone), F)
+
+
+def test_a_curvature_that_overflows_is_refused_and_no_error() -> None:
+    """It has no eigenvalues: LinAlgError, from `verify`, too."""
+    for steep, factor in ((600, 0), (250, 600)):
+        F = 2.0**factor * abs(gs.square(2.0**steep * X[0]) - 2.0**-200)
+        k, y = node_of(F, Piecewise) + 2, [2.0 ** (-100 - steep)]
+        sharp = (Sharp(k, 0, 0, 0, Fraction(1, 2)),)
+        assert "curvature" in failed(claimed(y, supports=(held(k),), sharp=sharp), F)

@@ -26,6 +26,8 @@ from benchmarks.adversary.suite import attacks
         ("success", 31601, 19),
         # A slope that overflows raised ValueError, in `verify` as well.
         ("minimum-nodes", 7111902, 97),
+        # A curvature that overflows had no eigenvalues: LinAlgError.
+        ("minimum-nodes", 26112008, 15),
     ],
 )
 def test_what_once_failed(attack: str, seed: int, index: int) -> None:

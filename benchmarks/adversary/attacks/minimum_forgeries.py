@@ -233,7 +233,7 @@ def lower(
         true = fall >= Fraction(claim.fall) > 0 and feasible(there)
         if claim.slope is not None:  # f is lower right beside the pivot
             way = [Fraction(v) for v in claim.direction.tolist()]
-            t, y = Fraction(1, 2**60), claim.exact_pivot
+            t, y = Fraction(1, 2**60) / max(1, *map(abs, way)), claim.exact_pivot
             beside = f.exact([a + t * v for a, v in zip(y, way)]) - f.exact(list(y))
             true = true and beside < t * Fraction(claim.slope) / 2 + 2 * error
         about = float(max(min(fall, Fraction(10) ** 300), -(Fraction(10) ** 300)))

@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy as np
 from benchmarks.adversary.ask import made, verdict
-from benchmarks.adversary.attacks.single_lies import BOUNDS, LIES, Draft, another_label, truth
+from benchmarks.adversary.attacks.single_lies import (
+    BOUNDS,
+    LIES,
+    Draft,
+    another_label,
+    idle_constraint,
+    truth,
+)
 from benchmarks.adversary.suite import Attack, Rng, Seen
 from scipy.optimize import LinearConstraint, NonlinearConstraint
 
@@ -42,7 +49,7 @@ def _floor(kind: str, often: float, known: Any) -> list[Any]:
         jac = shy(lambda x: np.array([[0.0, x[1] + 1.0, 0.0]]), often, known)
         side = NonlinearConstraint(lambda x: x[1] + 0.5 * x[1] ** 2, 0.0, 0.0, jac=jac)
         return [LinearConstraint(row, -np.inf, 1.0), side]
-    if kind == "nothing":  # 0 <= 0: a multiplier of it says nothing
+    if kind == "nothing":  # 0 <= 0: a multiplier of it says nothing, and nothing violates it
         return [LinearConstraint(0.0 * row, -np.inf, 0.0)]
     bend = 0.0 if kind == "written as curved" else 1.0
     return [
@@ -90,7 +97,8 @@ def _kkt(rng: Rng, d: Draft, known: list[Any]) -> Any:
         multipliers=np.append(d.multiplier, np.zeros(m - 1)),
         qualification=float(rng.choice([0.7, 0.1])),
     )  # fmt: skip
-    return claim, {"bounds": BOUNDS, "constraints": limits}, kind == "nothing" or len(row) > 1
+    nonsense = d.multiplier != 0.0 and (kind == "nothing" or len(row) > 1)
+    return claim, {"bounds": BOUNDS, "constraints": limits}, kind == "nothing", nonsense
 
 
 def _goldstein(d: Draft) -> Any:
@@ -132,13 +140,14 @@ def shy_boxes(rng: Rng, seen: Seen) -> None:
         draft.points[:2] = draft.x + (draft.points[:2] - draft.x) * 10.0 ** -rng.uniform(2, 9)
     lie(draft)
     known = [*draft.points, draft.x] if rng.random() < 0.8 else []
-    often, limits, nonsense = float(rng.choice([0.0, 0.05, 0.5, 1.0])), dict[str, Any](), False
+    often, limits = float(rng.choice([0.0, 0.05, 0.5, 1.0])), dict[str, Any]()
+    empty = nonsense = False
     height = float(rng.choice([0.0, 0.0, 1e6, 1e15]))  # values show nothing from there
     honest = draft.jac
     if lie is truth and len(draft.points) > 2 and rng.random() < 0.5:
         honest = _lying_aside(draft)
     if kind == "kkt":
-        claim, limits, nonsense = _kkt(rng, draft, known)
+        claim, limits, empty, nonsense = _kkt(rng, draft, known)
     else:
         claim = _goldstein(draft)
     jac = shy(honest, often, known)
@@ -151,7 +160,7 @@ def shy_boxes(rng: Rng, seen: Seen) -> None:
     else:
         function = (lambda x: height + draft.fun(x), jac)
     ok, label = verdict(claim, *function, seed=1, **limits)
-    true = lie is truth and not nonsense
+    true = (lie is truth or (empty and lie is idle_constraint)) and not nonsense
     seen.claim(ok, label, true, f"{kind}, {lie.__doc__}")
 
 

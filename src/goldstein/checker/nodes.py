@@ -133,7 +133,9 @@ class Affine(Node):
 
     @cached_property
     def rows(self) -> sparse.csr_array:
-        return self.some_rows(np.arange(self.size))
+        own = sparse.csr_array(self.matrix) if self.columns == 1 and self.rational else None
+        whole = own is not None and own.data.all()
+        return own if whole else self.some_rows(np.arange(self.size))
 
     @cached_property
     def entries(self) -> exact.Exact:

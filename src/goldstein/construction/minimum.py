@@ -357,8 +357,7 @@ class MinimumSearch:
 
 def _below(total: Any) -> float:
     """Return a number that the eigenvalues of a curvature are certainly above."""
-    lower = total.lower
-    least = float(np.linalg.eigvalsh(lower)[0])
+    lower, least = total.lower, total.smallest
     # What the proof by a factorisation in float64 costs, see `at_least`.
     cost = 4e-15 * (len(lower) + 4) * float(np.abs(np.diag(lower)).sum())
     if least > 4 * cost:

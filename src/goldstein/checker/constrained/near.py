@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ from goldstein.checker.nodes import Affine, Max, Order, Piecewise, Variable
 from goldstein.checker.rationals import exact_dot, sqrt_upper, squared_norm
 from goldstein.checker.rationals import to_fractions as exactly
 from goldstein.checker.sides import Limits as GradientLimits
-from goldstein.checker.sides import Program, point_at
+from goldstein.checker.sides import Point, Program, point_at
 from goldstein.checker.verification import Verification
 
 #: Exact midpoints and radii of a gradient.
@@ -57,6 +58,11 @@ class ExactProblem:
     #: Proposes directions along which gradients of constraints rise, from what it is given.
     separate: Callable[..., Iterable[Sequence[Any]]]
 
+    @cached_property
+    def point(self) -> Callable[[int, Any], Point]:
+        """(i, y) -> what holds of component i at a pivot, found once."""
+        return cache(lambda i, y: point_at(self.parts[i], y))
+
     def check_place(self, found: Verification, cert: Any) -> None:
         """The pivot inside bounds and constraints, and at every limit that has a multiplier."""
         box, system, y = self.box, self.system, cert.exact_pivot
@@ -71,8 +77,8 @@ class ExactProblem:
             return
         inside = box.contains(np.array(y, dtype=object)) and box.contains(cert.x)
         found.add("bounds", inside, "x and pivot inside" if inside else "x or the pivot is outside")
-        for i, part in enumerate(self.parts):
-            low, high = point_at(part, y).between()
+        for i in range(len(self.parts)):
+            low, high = self.point(i, y).between()
             lower, upper = float(system.lower[i]), float(system.upper[i])
             if not (lower <= low and high <= upper):
                 found.add("feasibility", False, f"{system.name(i)} is violated, or may be")
@@ -86,7 +92,7 @@ class ExactProblem:
 
     def limit(self, cert: Any, i: int, way: Any) -> Limit:
         """Return the limit of gradients of component i at the pivot along a direction."""
-        return as_rationals(point_at(self.parts[i], cert.exact_pivot).limits([way]))[0]
+        return as_rationals(self.point(i, cert.exact_pivot).limits([way]))[0]
 
     def residual(
         self, cert: Any, limits: GradientLimits, weights: Vector, allowance: int = 1
@@ -157,8 +163,7 @@ class ExactProblem:
             longest, minus = 0.0, [-a for a in v]
             for way in (*cert.constraint_directions[cert.constraint_index == i], v, minus):
                 with suppress(NotCertifiableError):  # this direction stays on a kink
-                    gradient = self.limit(cert, i, way)[0]
-                    longest = max(longest, sqrt_upper(squared_norm(gradient)))
+                    longest = max(longest, sqrt_upper(squared_norm(self.limit(cert, i, way)[0])))
             share = (low if cert.multipliers[i] > 0 else -high) / (longest * size or math.inf)
             if not share > 0.0:
                 return 0.0

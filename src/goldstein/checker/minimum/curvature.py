@@ -181,6 +181,13 @@ class Curvature:
         np.fill_diagonal(out, plus(np.diag(out), -self.slack, -np.inf))
         return out
 
+    @property
+    def smallest(self) -> float:
+        """About its smallest eigenvalue."""
+        if not np.isfinite(lower := self.lower).all():
+            raise NotCertifiableError("the curvature overflows.")
+        return float(np.linalg.eigvalsh(lower)[0])
+
 
 def _outer(a: Matrix, b: Matrix, c: Vector) -> tuple[Matrix, Matrix, Matrix]:
     """Return the sum of c a b' over rows, a bound of its error, and those of the rows c b."""

@@ -22,7 +22,7 @@ m = |u(y) - k| > 0 and l a bound of the gradients of u. It is charged at its wor
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ import numpy as np
 
 from goldstein.checker import errors, exact, nodes, rounding
 from goldstein.checker.enclosed import irrational
-from goldstein.checker.minimum.curvature import Curvature, Pass, at_least, row_sums
+from goldstein.checker.minimum.curvature import Curvature, Pass, row_sums
 from goldstein.checker.minimum.spans import Span, over, plus, times
 from goldstein.checker.rationals import fraction_upper
 from goldstein.checker.sides import Program
@@ -72,8 +72,8 @@ class Held:
 
     def __init__(self, k: int, node: Any, given: Sequence[Support], sharp: Sequence[Sharp]) -> None:
         self.k, self.given, self.sharp = k, given, sharp
-        width = node.sizes[0]
-        inside = all(0 <= g.row < node.size and 0 <= g.place < width for g in given)
+        width, columns = node.sizes[0], node.sizes[0] // node.size
+        inside = all(0 <= g.place < width and g.row == g.place // columns for g in given)
         rows = {g.row for g in given}
         own = all(h.row in rows and 0 <= h.one < width and 0 <= h.other < width for h in sharp)
         twice = len({(g.row, g.place) for g in given}) < len(given)
@@ -101,7 +101,7 @@ class HeldPiecewise(Held):
 
     def __init__(self, k: int, node: Any, given: Sequence[Support], sharp: Sequence[Sharp]) -> None:
         super().__init__(k, node, given, sharp)
-        if any(g.row != g.place for g in given) or any(h.one != h.row for h in sharp):
+        if any(h.one != h.row for h in sharp):
             raise errors.InputError(f"the supports of node {k} do not belong to its entries.")
         pieces = [node.pieces[sum(t < g.t for t in node.breakpoints)] for g in given]
         self.at = [nodes.polynomial(piece, g.t) for piece, g in zip(pieces, given)]
@@ -178,22 +178,20 @@ class HeldRows(Held):
         value = run.both(value, mine).where(self.mask, value)
         return value, run.both(slopes, steep).where(self.mask[:, None], slopes)
 
-    def by_row(self, node: Any) -> dict[int, list[Support]]:
+    def by_row(self, alpha: Span) -> Iterable[tuple[int, list[Support]]]:
         found: dict[int, list[Support]] = defaultdict(list)
         for g in self.given:
-            if g.place // node.columns != g.row:
-                self.refuse(g.row, "a weight belongs to another row")
+            if not alpha.lo[g.row] >= 0:
+                self.refuse(g.row, "its adjoint has no sign")
             found[g.row].append(g)
-        return found
+        return found.items()
 
 
 class HeldMax(HeldRows):
     """Weights of sum 1 of the entries of rows."""
 
     def check(self, run: Pass, k: int, node: Any, alpha: Span) -> None:
-        for row, given in self.by_row(node).items():
-            if not alpha.lo[row] >= 0:
-                self.refuse(row, "its adjoint has no sign")
+        for row, given in self.by_row(alpha):
             if any(g.s < 0 for g in given) or sum(g.s for g in given) != 1:
                 self.refuse(row, "the weights are negative, or their sum is not 1")
             left = defaultdict(Fraction, {g.place: g.s for g in given})
@@ -214,9 +212,7 @@ class HeldNorm(HeldRows):
         sigma: dict[int, Fraction] = defaultdict(Fraction)
         for h in self.sharp:
             sigma[h.row] += h.sigma
-        for row, given in self.by_row(node).items():
-            if not alpha.lo[row] >= 0:
-                self.refuse(row, "its adjoint has no sign")
+        for row, given in self.by_row(alpha):
             slack = sigma[row]
             if slack > 1 or sum(g.s * g.s for g in given) > (1 - slack) ** 2:
                 self.refuse(row, "the weights are longer than 1")
@@ -277,8 +273,10 @@ def sharpened(
     kappa, lengths, *more = map(np.array, numbers)
     factor = over(times(2.0, kappa, -np.inf), times(radius, lengths, np.inf), -np.inf)
     total.add(np.repeat(factor, [len(m) for m in mids]), Span(np.concatenate(mids)))
-    parts = (times(kappa, part, np.inf).tolist() for part in more)
-    bent, loss, eps = (fraction_upper(sum(map(Fraction, part), Fraction(0))) for part in parts)
+    parts = np.array([times(kappa, part, np.inf) for part in more])
+    if not np.isfinite(parts).all():
+        raise errors.NotCertifiableError("a sharpness overflows.")
+    bent, loss, eps = (fraction_upper(sum(map(Fraction, p), Fraction(0))) for p in parts.tolist())
     total.subtract(bent)
     return loss, eps
 
@@ -303,8 +301,8 @@ def bend_of(bare: Pass, term: Term) -> float:
     for sign in (1.0, -1.0):
         start = np.zeros(size)
         start[list(term.factors)] = sign * np.array(list(term.factors.values()))
-        lower = bare.backward(term.node, Span(start))[0].lower
-        guess = max(0.0, -float(np.linalg.eigvalsh(lower)[0])) * (1 + 2.0**-20) + 2.0**-200
-        c = guess if at_least(lower, -guess) else rounding.norm_upper(lower.ravel())
+        total, _ = bare.backward(term.node, Span(start))
+        guess = max(0.0, -total.smallest) * (1 + 2.0**-20) + 2.0**-200
+        c = guess if total.at_least(-guess) else rounding.norm_upper(total.lower.ravel())
         bound = max(bound, c)
     return bound
