@@ -7,8 +7,7 @@ that builds an `Instance`, under one `problem(...)` line.
 from importlib import import_module
 from pkgutil import iter_modules
 
-from goldstein.problems.problem import Problem, rotated
-from goldstein.problems.registry import get, names, suite, table
+from goldstein.problems.registry import Problem, get, names, rotated, suite, table
 
 __all__ = ["Problem", "get", "names", "rotated", "suite", "table"]
 

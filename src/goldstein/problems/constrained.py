@@ -11,10 +11,10 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, NonlinearConstraint
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems import forms, registry, test06
-from goldstein.problems.problem import Instance, Objective
+from goldstein.problems import forms, test06
+from goldstein.problems.registry import Instance, Objective, family, plane_pair, together
 
-constrained = partial(registry.family, "constrained", constrained=True, kind="literature")
+constrained = partial(family, "constrained", constrained=True, kind="literature")
 problem = constrained("Luksan, Vlcek (2000), TR 798, ICS Prague, linearly constrained minimax: {}")
 
 
@@ -50,7 +50,7 @@ def _madsen(
 
     @problem(2, f"{formula} s.t. {limit}", f"MAD{number}", name=f"mad_{number}", best=best)
     def build() -> Instance:
-        return Instance(x0, forms.plane_pair(objective), limits={**bounds, **_linear(row, low)})
+        return Instance(x0, plane_pair(objective), limits={**bounds, **_linear(row, low)})
 
 
 _madsen(1, _WAVES, "x1+x2 >= 1/2", -0.38965952, [1.0, 2.0], [1.0, 1.0], 0.5)
@@ -163,4 +163,4 @@ def curtis_overton() -> Instance:
         lambda x: max(root * x[0], 2 * x[1]), -np.inf, 1.0,
         jac=lambda x: np.array([[root, 0.0] if root * x[0] > 2 * x[1] else [0.0, 2.0]]),
     )  # fmt: skip
-    return Instance([-1.2, 1.0], forms.together(both), limits={"constraints": limit})
+    return Instance([-1.2, 1.0], together(both), limits={"constraints": limit})

@@ -6,14 +6,14 @@ import numpy as np
 from numpy.random import Generator
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems import haarala, registry, test19
-from goldstein.problems.forms import bundled, sign, signs, together
-from goldstein.problems.problem import Instance, Objective
+from goldstein.problems import haarala, test19
+from goldstein.problems.forms import bundled, sign, signs
+from goldstein.problems.registry import AnyDimension, Instance, Objective, family, together
 
-problem = registry.family(
+problem = family(
     "dc", "Joki, Bagirov, Karmitsa, Makela (2017), J. Global Optim. 68, 501-535, problem {}"
 )
-applied = registry.family("applied")
+applied = family("applied")
 
 
 @problem(
@@ -39,7 +39,7 @@ def dc_2(a: float, b: float) -> Any:
 
 
 @problem(
-    registry.AnyDimension(2), "d max|x_i|-sum|x_i|", "4", reference=3.979039320256561e-13,
+    AnyDimension(2), "d max|x_i|-sum|x_i|", "4", reference=3.979039320256561e-13,
     note="minimisers: all |x_i| equal", start=haarala.ramp_start, size=20,
 )  # fmt: skip
 def dc_4(x: Vector) -> Any:

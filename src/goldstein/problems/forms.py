@@ -7,8 +7,8 @@ from typing import Any, Literal
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.extras import missing_extra
-from goldstein.problems.problem import Objective, PairFunction, ValueFunction
+from goldstein.extras import from_extra
+from goldstein.problems.registry import Objective, together
 
 Pieces = Callable[[Vector], Any]
 Row = Callable[[Vector, int], Any]
@@ -33,16 +33,6 @@ def unit_vector(d: int, i: int, entry: float = 1.0) -> Vector:
     e = np.zeros(d)
     e[i] = entry
     return e
-
-
-def together(both: PairFunction, value: ValueFunction | None = None) -> Objective:
-    """A function of a pair (value, gradient); `value` is for those whose value alone is cheaper."""
-    return Objective(value or (lambda x: both(x)[0]), both)
-
-
-def plane_pair(both: Callable[..., tuple[Any, Any]]) -> Objective:
-    """A function of few numbers: `both(a, b, ...)` is its value and its derivatives."""
-    return together(lambda x: both(*x))
 
 
 def top(values: Sequence[float], rows: Sequence[Any]) -> tuple[Any, Any]:
@@ -224,12 +214,8 @@ def shipped(name: str) -> dict[str, Vector]:
 
 def bundled(name: Literal["iris", "breast_cancer", "diabetes"]) -> tuple[Vector, Vector]:
     """Load inputs and targets of a data set that comes with scikit-learn."""
-    try:
+    with from_extra(f"the problem with the {name} data", "scikit-learn", "sklearn"):
         from sklearn import datasets
-    except ImportError:
-        raise missing_extra(
-            f"the problem with the {name} data", "scikit-learn", "sklearn"
-        ) from None
     inputs, targets = getattr(datasets, f"load_{name}")(return_X_y=True)
     return np.asarray(inputs, dtype=np.float64), np.asarray(targets, dtype=np.float64)
 

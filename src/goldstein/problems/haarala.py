@@ -10,8 +10,7 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.problems import forms
-from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import AnyDimension, family
+from goldstein.problems.registry import AnyDimension, Instance, Objective, family, together
 
 problem = family(
     "haarala", "Haarala, Miettinen, Makela (2004), Optim. Methods Softw. 19(6), 673-692, problem {}"
@@ -77,7 +76,7 @@ def chained_lq_objective() -> Objective:
         g[[0, -1]] += 1.0
         return np.sum(np.maximum(sums - 1.0, 0.0)) - (2.0 * np.sum(x) - x[0] - x[-1]), g
 
-    return forms.together(both)
+    return together(both)
 
 
 @problem(
@@ -89,10 +88,12 @@ def chained_lq(d: int = 50) -> Instance:
     return Instance(np.full(d, -0.5), chained_lq_objective())
 
 
-def _cb3_terms(x: Vector) -> tuple[Vector, Vector, Vector]:
+def _cb3_terms(x: Vector) -> tuple[list[Vector], list[tuple[Vector, Vector]]]:
+    """The three pieces of each pair of neighbours, and their partials in both."""
     a, b = x[:-1], x[1:]
-    squares, shifted = x * x, (2.0 - x) ** 2
-    return squares[:-1] ** 2 + squares[1:], shifted[:-1] + shifted[1:], 2.0 * np.exp(b - a)
+    squares, shifted, growth = x * x, (2.0 - x) ** 2, 2.0 * np.exp(b - a)
+    pieces = [squares[:-1] ** 2 + squares[1:], shifted[:-1] + shifted[1:], growth]
+    return pieces, [(4.0 * a * a * a, 2.0 * b), (2.0 * a - 4.0, 2.0 * b - 4.0), (-growth, growth)]
 
 
 @problem(
@@ -101,12 +102,10 @@ def _cb3_terms(x: Vector) -> tuple[Vector, Vector, Vector]:
 )  # fmt: skip
 def chained_cb3_1(x: Vector) -> Any:
     """A sum of maxima: 3^(d-1) smooth pieces. Minimiser: all ones."""
-    p, q, r = _cb3_terms(x)
-    a, b = x[:-1], x[1:]
-    first, second = (p >= q) & (p >= r), (q > p) & (q >= r)
-    left = np.where(first, 4.0 * a * a * a, np.where(second, 2.0 * a - 4.0, -r))
-    right = np.where(first, 2.0 * b, np.where(second, 2.0 * b - 4.0, r))
-    return np.sum(np.maximum(np.maximum(p, q), r)), _chain(left, right)
+    pieces, slopes = _cb3_terms(x)
+    largest = np.argmax(pieces, axis=0)
+    left, right = (np.choose(largest, side) for side in zip(*slopes))
+    return np.sum(np.max(pieces, axis=0)), _chain(left, right)
 
 
 @problem(
@@ -115,12 +114,9 @@ def chained_cb3_1(x: Vector) -> Any:
 )  # fmt: skip
 def chained_cb3_2(x: Vector) -> Any:
     """The maximum of three sums. Minimiser: all ones."""
-    terms = _cb3_terms(x)
-    sums = [float(np.sum(term)) for term in terms]
-    active = sums.index(max(sums))
-    a, b = x[:-1], x[1:]
-    sides = ((4.0 * a * a * a, 2.0 * b), (2.0 * a - 4.0, 2.0 * b - 4.0), (-terms[2], terms[2]))
-    return sums[active], _chain(*sides[active])
+    pieces, slopes = _cb3_terms(x)
+    value, sides = forms.top([float(np.sum(piece)) for piece in pieces], slopes)
+    return value, _chain(*sides)
 
 
 @problem(
@@ -167,7 +163,7 @@ def chained_mifflin_2(d: int = 50) -> Instance:
         return value, _chain(slope * x[:-1] - 1.0, slope * x[1:])
 
     refined = {100: -70.15018778111931, 200: -140.86070717286947, 1000: -706.5460085828998}
-    return Instance(np.full(d, -1.0), forms.together(both), refined.get(d))
+    return Instance(np.full(d, -1.0), together(both), refined.get(d))
 
 
 @problem(

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.random import Generator
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import bundled, shipped, signs, standardised, together
-from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import family
+from goldstein.problems.forms import bundled, shipped, signs, standardised
+from goldstein.problems.registry import Instance, Objective, family, together
 
 problem = family("learning")
 PAPER = "Tian, Zhou, So (2022), ICML, PMLR 162, sec. 5"

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.random import Generator
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import Pieces, Pullback, largest, largest_modulus, shipped, together
-from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import family
+from goldstein.problems.forms import Pieces, Pullback, largest, largest_modulus, shipped
+from goldstein.problems.registry import Instance, Objective, family, together
 
 problem = family("maxima", "{}", kind="best-found")
 OWN = "own instance, in the manner of "

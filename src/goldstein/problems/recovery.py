@@ -6,9 +6,8 @@ import numpy as np
 from numpy.random import Generator
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems.forms import signs, sum_of_moduli, together
-from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import AnyDimension, family
+from goldstein.problems.forms import signs, sum_of_moduli
+from goldstein.problems.registry import AnyDimension, Instance, Objective, family, together
 
 problem = family("recovery")
 

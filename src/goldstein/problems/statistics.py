@@ -11,11 +11,9 @@ from goldstein.problems.forms import (
     signs,
     sum_of_moduli,
     sum_of_positive_parts,
-    together,
     weighted_modulus,
 )
-from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import family
+from goldstein.problems.registry import Instance, Objective, family, together
 
 problem = family("statistics", "{}, own instance", kind="best-found")
 

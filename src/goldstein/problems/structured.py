@@ -7,9 +7,8 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputError
-from goldstein.problems.forms import largest, plane_pair, sign, signs, sum_of_moduli, together
-from goldstein.problems.problem import Instance
-from goldstein.problems.registry import AnyDimension, family
+from goldstein.problems.forms import largest, sign, signs, sum_of_moduli
+from goldstein.problems.registry import AnyDimension, Instance, family, plane_pair, together
 
 problem = family("structured")
 lewis_wylie = family("lewis-wylie", "Lewis, Wylie (2019), arXiv:1907.11742, eq. {}")

@@ -6,8 +6,7 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.problems import forms
-from goldstein.problems.problem import Instance
-from goldstein.problems.registry import family
+from goldstein.problems.registry import Instance, family
 
 problem = family("test06", "Luksan, Vlcek (2000), TR 798, ICS Prague, TEST06 no. {}")
 

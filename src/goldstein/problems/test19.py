@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 
 from goldstein.checker.arrays import Vector
-from goldstein.problems import forms, haarala, registry, test06
-from goldstein.problems.problem import Instance
+from goldstein.problems import forms, haarala, test06
+from goldstein.problems.registry import AnyDimension, Instance, family, together
 
-problem = registry.family("test19", "Luksan, Vlcek (2000), TR 798, ICS Prague, TEST19 no. {}")
+problem = family("test19", "Luksan, Vlcek (2000), TR 798, ICS Prague, TEST19 no. {}")
 
 
 @problem(2, "100(x2-x1^2)^2+(1-x1)^2", "1", smooth=True, reference=0.0, start=[-1.2, 1.0])
@@ -128,7 +128,7 @@ def colville_1() -> Instance:
             gradient -= 50.0 * A[i]
         return float(value), gradient
 
-    return Instance([0.0, 0.0, 0.0, 0.0, 1.0], forms.together(both))
+    return Instance([0.0, 0.0, 0.0, 0.0, 1.0], together(both))
 
 
 @problem(
@@ -195,7 +195,7 @@ def steiner_2() -> Instance:
         g[:, 1:] -= pull[:, 8:]
         return weights @ lengths, g.ravel()
 
-    return Instance(start.ravel(), forms.together(both))
+    return Instance(start.ravel(), together(both))
 
 
 @problem(20, "max_i x_i^2", "19", convex=True, reference=1.7932198186884777e-15)
@@ -205,7 +205,7 @@ def maxq_20() -> Instance:
 
 
 @problem(
-    registry.AnyDimension(2), "d max_i x_i - sum x_i", "22", convex=True,
+    AnyDimension(2), "d max_i x_i - sum x_i", "22", convex=True,
     reference=1.4240865171932562e-15, note="every constant vector is a minimiser", size=50,
     start=lambda d: np.arange(1.0, d + 1.0) - 0.5 * (d + 1.0),
 )  # fmt: skip
@@ -243,4 +243,4 @@ def shell_dual() -> Instance:
 
     x0 = np.full(15, 1e-4)
     x0[11] = 60.0
-    return Instance(x0, forms.together(both))
+    return Instance(x0, together(both))

@@ -10,8 +10,7 @@ import numpy as np
 
 from goldstein.checker.arrays import Vector
 from goldstein.problems import forms
-from goldstein.problems.problem import Instance, Objective
-from goldstein.problems.registry import AnyDimension, family
+from goldstein.problems.registry import AnyDimension, Instance, Objective, family
 
 problem = family(
     "test29",

@@ -17,7 +17,7 @@ from goldstein.cli.arguments import AsJson, Seed, complete_name
 from goldstein.cli.folder import answer, console
 from goldstein.errors import InputError
 from goldstein.oracles import CountedOracle
-from goldstein.problems.problem import Problem
+from goldstein.problems import Problem
 from goldstein.solvers import REGISTRY
 
 #: Small, varied and quick: polyhedral, minimax, chained, eigenvalues, learning.
