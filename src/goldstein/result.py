@@ -53,7 +53,7 @@ class Plotted(InNotebooks):
         >>> res.history.plot().get_xlabel()
         'calls of f and its gradient'
         """
-        return _reporting("plots").plot(self, ax)
+        return _reporting("pictures").plot(self, ax)
 
 
 class PlottedCertificate(InNotebooks):
@@ -91,7 +91,7 @@ class PlottedCertificate(InNotebooks):
         >>> gradients.get_title()
         'their gradients'
         """
-        return _reporting("plots").plot_certificate(self, ax, fun, zoom)
+        return _reporting("pictures").plot_certificate(self, ax, fun, zoom)
 
 
 class Reported(InNotebooks):
@@ -379,7 +379,7 @@ class Result(Reported):
         >>> gradients.get_title()
         'their gradients'
         """
-        return _reporting("plots").plot_result(self, ax)
+        return _reporting("pictures").plot_result(self, ax)
 
     def _relative(self) -> str:
         """The numbers of the claim against what they are to be compared with."""

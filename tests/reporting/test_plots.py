@@ -15,12 +15,13 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 
 import goldstein as gs
-from goldstein.reporting.geometry import geometry_of, hull_of
-from goldstein.reporting.pictures.certificate import (
+from goldstein.reporting.geometry import geometry_of
+from goldstein.reporting.pictures import (
     draw_bound,
     draw_calls,
     draw_value,
     draw_violation,
+    hull_of,
     thinned,
 )
 from goldstein.reporting.svg import Palette

@@ -228,3 +228,20 @@ def test_a_folder_that_is_no_run_is_refused_in_a_sentence(tmp_path: Path) -> Non
         gs.minimize(lambda x: abs(x[0]), [1.0], np.sign, eps=0.1, delta=0.1, rng=0).report(
             tmp_path / "missing" / "page.html"
         )
+
+
+def test_the_page_of_a_minimum_has_all_its_parts(tmp_path: Path) -> None:
+    x = gs.Variable(2)
+    F = 10 * gs.abs(x[1] - x[0] ** 2) + (1 - x[0]) ** 2
+    res = gs.minimize(F, [0.5, 0.5], eps=1e-3, delta=1e-3, stationarity="minimum", rng=0)
+    text = res.report(tmp_path / "run", F).read_text()
+    assert res.certificate.kind == "minimum"
+    assert "random lines through x" in text
+    assert "could not be made" not in text
+    saddle = gs.sum(x * x / 2 - gs.abs(x))
+    told = gs.certify(saddle, [0.0, 0.0], delta=1e-6, stationarity="minimum")
+    text = write_report(
+        replace(res, x=told.x, certificate=told), tmp_path / "no", saddle
+    ).read_text()
+    assert told.kind == "refutation"
+    assert "could not be made" not in text

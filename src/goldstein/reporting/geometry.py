@@ -133,19 +133,6 @@ def _plane(rest: Vector, vectors: list[Vector], size: int) -> tuple[Matrix, tupl
     return np.array(basis), axes
 
 
-def hull_of(points: Matrix) -> Matrix:
-    """Return the corners of the hull of points in a plane, in order."""
-    from scipy.spatial import ConvexHull, QhullError
-
-    if len(points) <= 2:
-        return points
-    try:
-        return np.asarray(points[ConvexHull(points).vertices])
-    except QhullError:  # all on a line
-        along = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2][0]
-        return np.asarray(points[np.argsort(points @ along)[[0, -1]]])
-
-
 @dataclass(frozen=True)
 class Grid:
     """Values over a square of the plane."""

@@ -20,8 +20,8 @@ from goldstein.construction.near.kinks import Kinks
 from goldstein.errors import GoldsteinError
 from goldstein.oracles.problem import Problem
 from goldstein.reporting import blocks as part
+from goldstein.reporting import pictures as drawing
 from goldstein.reporting.geometry import Grid, grid_around
-from goldstein.reporting.pictures import certificate as drawing
 from goldstein.reporting.subject import Subject
 from goldstein.reporting.svg import figure
 from goldstein.storage.codec import limits_for, save_certificate
@@ -77,13 +77,9 @@ def geometry(subject: Subject) -> list[Any] | None:
     if certificate.kind in ("minimum", "refutation"):
         if subject.value is None:
             return None
-        value = subject.value
         words = "f along random lines through x, and how low it can be at most, as far as is shown."
-        return [
-            part.Figures(
-                [figure(lambda ax: drawing.draw_lines(ax, certificate, value), words, (6.0, 4.0))]
-            )
-        ]
+        drawn = figure(drawing.draw_lines, words, certificate, subject.value, size=(6.0, 4.0))
+        return [part.Figures([drawn])]
     plane, half = subject.geometry, _ZOOM * float(certificate.delta)
     levels, forbidden = None, None
     if subject.value is not None:
@@ -206,14 +202,11 @@ def pivot(subject: Subject) -> list[Any] | None:
     facts = [
         ("distance of the pivot from x", part.number(float(np.linalg.norm(moved)))),
         ("variables that differ", f"{np.count_nonzero(moved)} of {y.size}"),
-        ("ways to leave it that are used", str(len(certificate.directions))),
     ]
-    blocks: list[Any] = [
-        part.Text(
-            "The pivot is a point with rational coordinates near x; everything is proved there."
-        ),
-        part.Facts(facts),
-    ]
+    if hasattr(certificate, "directions"):
+        facts.append(("ways to leave it that are used", str(len(certificate.directions))))
+    words = "The pivot is a point with rational coordinates near x; everything is proved there."
+    blocks: list[Any] = [part.Text(words), part.Facts(facts)]
     if isinstance(subject.fun, Expression) and y.size <= _MOST_VARIABLES:
         rows = _on_kinks(subject.fun, certificate)
         blocks.append(

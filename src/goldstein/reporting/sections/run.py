@@ -9,9 +9,9 @@ from goldstein.calculus.operators import row_norms
 from goldstein.errors import GoldsteinError
 from goldstein.models.margin_svm import MarginSVM
 from goldstein.models.networks import ReLUNetwork
+from goldstein.reporting import pictures
 from goldstein.reporting.blocks import Facts, Figures, Table, Text, number
 from goldstein.reporting.geometry import seconds_per
-from goldstein.reporting.pictures import certificate as pictures
 from goldstein.reporting.subject import Subject
 from goldstein.reporting.svg import figure
 

@@ -3,6 +3,8 @@
 What is drawn in which colour is said by words beside it, in the colour of the text.
 
 Pictures of a run: value and bound call by call, other radii, training, starts, models.
+
+`plot` of results, histories, certificates and curves: from the object to the right pictures.
 """
 
 from collections.abc import Sequence
@@ -12,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from goldstein.checker.arrays import Vector
-from goldstein.reporting.geometry import Geometry, Grid, hull_of
-from goldstein.reporting.svg import palette
-from goldstein.result import History
+from goldstein.checker.arrays import Matrix, Vector
+from goldstein.errors import InputError
+from goldstein.reporting.geometry import Geometry, Grid, geometry_of, grid_around, value_function
+from goldstein.reporting.svg import matplotlib_for, palette
+from goldstein.result import History, Result
 
 #: Points and arrows that get a name; more of them would cover each other.
 _NAMED = 6
@@ -97,6 +100,19 @@ def draw_gradients(ax: Any, geometry: Geometry, eps: float, near: float = 0.0) -
     if near:
         ax.set(xlim=(-2 * near, 2 * near), ylim=(-2 * near, 2 * near), title="the same, close to 0")
     _legend(ax)
+
+
+def hull_of(points: Matrix) -> Matrix:
+    """Return the corners of the hull of points in a plane, in order."""
+    from scipy.spatial import ConvexHull, QhullError
+
+    if len(points) <= 2:
+        return points
+    try:
+        return np.asarray(points[ConvexHull(points).vertices])
+    except QhullError:  # all on a line
+        along = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2][0]
+        return np.asarray(points[np.argsort(points @ along)[[0, -1]]])
 
 
 def closer(geometry: Geometry) -> float:
@@ -418,3 +434,85 @@ def draw_patterns(ax: Any, active: Any) -> None:
     ax.imshow(image, aspect="auto", interpolation="nearest")
     ax.set(xlabel="neuron, the busiest first", ylabel="row of the data")
     ax.locator_params(axis="x", integer=True)
+
+
+#: Seconds that level lines may take.
+LEVELS_TIME = 1.0
+
+
+def plot(thing: Any, ax: Any = None) -> Any:
+    """Draw a history, a curve or what a monitor has seen into one Axes and return it."""
+    (axes,) = _axes(ax, 1)
+    if isinstance(thing, History):
+        draw_course(axes, thing)
+    elif hasattr(thing, "history"):
+        draw_training(axes, thing.history)
+    else:
+        draw_curve(axes, thing)
+    return axes
+
+
+def plot_certificate(certificate: Any, ax: Any = None, fun: Any = None, zoom: float = 1.6) -> Any:
+    """Draw points and gradients; into one Axes the gradients only."""
+    if not (np.isfinite(zoom) and zoom > 0):
+        raise InputError(f"zoom must be a positive number of radii, got {zoom!r}.")
+    if certificate.kind in ("minimum", "refutation"):
+        if fun is None:
+            raise InputError("a picture of a minimum needs the function: plot(fun=...).")
+        (one,) = _axes(ax, 1)
+        return draw_lines(one, certificate, value_function(fun))
+    axes = _axes(ax, 2, alone=1)
+    if len(axes) == 2:
+        geometry = geometry_of(certificate)
+        levels = None
+        if fun is not None and np.isfinite(geometry.radius):
+            half = zoom * geometry.radius
+            levels = grid_around(geometry, certificate.x, value_function(fun), half, LEVELS_TIME)
+        draw_points(axes[0], geometry, zoom, levels)
+    _draw_second(axes[-1], certificate)
+    return ax if len(axes) == 1 else axes
+
+
+def plot_result(result: Result, ax: Any = None) -> Any:
+    """Draw the course of the run and the gradients of its certificate; into one Axes the course."""
+    axes = _axes(ax, 2, alone=1)
+    asked = result.asked
+    draw_course(axes[0], result.history, None if asked is None else asked.eps)
+    axes[0].set_title(f"{result.status.name}: f = {result.fun:.6g}")
+    if len(axes) == 1:
+        return ax
+    if result.certificate is None:
+        axes[1].set_axis_off()
+        axes[1].set_title("nothing was proved")
+    else:
+        _draw_second(axes[1], result.certificate)
+    return axes
+
+
+def _draw_second(axes: Any, certificate: Any) -> None:
+    if hasattr(certificate, "said"):
+        axes.set_axis_off()
+        axes.set_title(certificate.said(), fontsize="small")
+    elif hasattr(certificate, "multipliers") and not hasattr(certificate, "gradients"):
+        draw_multipliers(axes, certificate)
+    else:
+        draw_gradients(axes, geometry_of(certificate), float(certificate.eps))
+
+
+def _axes(ax: Any, count: int, alone: int | None = None) -> Any:
+    """Return the Axes to draw into: those given, or new ones side by side."""
+    matplotlib_for("plot()")
+    import matplotlib.pyplot as plt
+    from matplotlib.axes import Axes
+
+    if ax is None:
+        size = (4.6 * count, 4.0)
+        return plt.subplots(1, count, figsize=size, layout="constrained", squeeze=False)[1][0]
+    given = [ax] if isinstance(ax, Axes) else list(np.ravel(ax))
+    fits = len(given) in {count, alone} and all(isinstance(one, Axes) for one in given)
+    if not fits:
+        raise InputError(
+            f"ax must be {'one Axes' if count == 1 else f'one Axes or {count} of them'}, got "
+            f"{type(ax).__name__} with {len(given)} entries."
+        )
+    return np.array(given, dtype=object)

@@ -1,1 +1,0 @@
-"""Each function draws into an Axes it is given, in the style it finds."""
