@@ -1,5 +1,8 @@
 """Optional packages: one sentence for those that are missing."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from goldstein.errors import MissingExtraError
 
 
@@ -35,3 +38,12 @@ def missing_extra(what: str, needs: str, extra: str) -> MissingExtraError:
     return MissingExtraError(
         f"{what} needs {needs}, from the extra `{extra}`; {install_hint(extra)}"
     )
+
+
+@contextmanager
+def from_extra(what: str, needs: str, extra: str) -> Iterator[None]:
+    """Import optional packages inside; where one is missing, say what it is needed for."""
+    try:
+        yield
+    except ImportError as missing:
+        raise missing_extra(what, needs, extra) from missing

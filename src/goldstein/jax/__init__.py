@@ -1,12 +1,10 @@
 """JAX: oracles by automatic differentiation, certificates, optax transformations."""
 
-try:
+from goldstein.extras import from_extra
+
+with from_extra("goldstein.jax", "JAX and optax", "jax"):
     import jax as _jax  # noqa: F401
     import optax as _optax  # noqa: F401
-except ImportError as missing:
-    from goldstein.extras import missing_extra
-
-    raise missing_extra("goldstein.jax", "JAX and optax", "jax") from missing
 
 from goldstein.jax.optimizers import AdamO2NCState, O2NCState, PSINGDState, adam_o2nc, o2nc, psingd
 from goldstein.jax.oracle import DataOracle, JaxOracle, certify, oracle

@@ -1,11 +1,9 @@
 """Estimators with the scikit-learn interface whose convergence is proved."""
 
-try:
-    import sklearn as _sklearn  # noqa: F401
-except ImportError as missing:
-    from goldstein.extras import missing_extra
+from goldstein.extras import from_extra
 
-    raise missing_extra("goldstein.sklearn", "scikit-learn", "sklearn") from missing
+with from_extra("goldstein.sklearn", "scikit-learn", "sklearn"):
+    import sklearn as _sklearn  # noqa: F401
 
 from goldstein.sklearn.linear import QuantileRegressor, RobustRegressor, SparseRegressor
 from goldstein.sklearn.margin_svc import RhoMarginSVC

@@ -3,12 +3,10 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-try:
-    import torch as _torch  # noqa: F401
-except ImportError as missing:
-    from goldstein.extras import missing_extra
+from goldstein.extras import from_extra
 
-    raise missing_extra("goldstein.torch", "PyTorch", "torch") from missing
+with from_extra("goldstein.torch", "PyTorch", "torch"):
+    import torch as _torch  # noqa: F401
 
 from goldstein.torch.optimizers import O2NC, PSINGD, AdamO2NC
 from goldstein.torch.oracle import DataOracle, TensorOracle, certify, constraint, oracle

@@ -2,12 +2,10 @@
 
 from typing import Any
 
-try:
-    from lightning.pytorch import Callback
-except ImportError as missing:
-    from goldstein.extras import missing_extra
+from goldstein.extras import from_extra
 
-    raise missing_extra("LightningMonitor", "Lightning", "watch") from missing
+with from_extra("LightningMonitor", "Lightning", "watch"):
+    from lightning.pytorch import Callback
 
 from goldstein.torch.watching.monitor import Monitor
 

@@ -16,6 +16,7 @@ from torch.utils._pytree import tree_map
 from torch.utils.data import DataLoader, IterableDataset
 
 from goldstein.errors import InputError, InputTypeError
+from goldstein.extras import from_extra
 from goldstein.numerics.streams import stream
 from goldstein.result import Plotted
 from goldstein.torch.optimizers import is_count, require
@@ -478,12 +479,8 @@ class Monitor(Plotted):
 
 def _as_writer(writer: Any) -> Any:
     if isinstance(writer, str | Path):
-        try:
+        with from_extra("Monitor(writer=path)", "TensorBoard", "watch"):
             from torch.utils.tensorboard import SummaryWriter
-        except ImportError as missing:
-            from goldstein.extras import missing_extra
-
-            raise missing_extra("Monitor(writer=path)", "TensorBoard", "watch") from missing
         return SummaryWriter(str(writer))
     if writer is not None and not hasattr(writer, "add_scalar"):
         raise InputTypeError(

@@ -2,12 +2,10 @@
 
 from typing import Any
 
-try:
-    from transformers import TrainerCallback
-except ImportError as missing:
-    from goldstein.extras import missing_extra
+from goldstein.extras import from_extra
 
-    raise missing_extra("TrainerMonitor", "transformers", "watch") from missing
+with from_extra("TrainerMonitor", "transformers", "watch"):
+    from transformers import TrainerCallback
 
 from goldstein.torch.watching.monitor import Monitor
 
