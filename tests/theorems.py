@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -17,7 +17,6 @@ from goldstein.apriori.rules import (
     levelled,
     nearest_kink,
     nonnegative,
-    nonnegatives,
     positive,
     require_onto,
     some_triples,
@@ -35,6 +34,11 @@ from goldstein.numerics.exact import (
 )
 from goldstein.numerics.spectral import singular_bounds, spectral_norm_upper
 from goldstein.solvers import ball_state
+
+
+def nonnegatives(values: Iterable[float], name: str) -> list[float]:
+    """Return finite nonnegative numbers as floats, or refuse the first bad one."""
+    return [nonnegative(value, f"entry {index} of {name}") for index, value in enumerate(values)]
 
 
 def contraction(q: float) -> float:

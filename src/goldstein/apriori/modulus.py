@@ -9,6 +9,7 @@ Functions of one number before a run: slopes, curvatures, kinks, and how far piv
 """
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -28,9 +29,10 @@ from goldstein.calculus.operators import matrix_norm, picked
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
 from goldstein.checker.enclosed import irrational
+from goldstein.checker.minimum.curvature import PiecewiseRule
+from goldstein.checker.minimum.spans import Span
 from goldstein.checker.nodes import Piecewise
 from goldstein.checker.nodes import polynomial as power
-from goldstein.checker.rationals import fraction_upper
 from goldstein.errors import InputError, NotCertifiableError
 from goldstein.numerics.exact import fraction_lower
 
@@ -76,7 +78,7 @@ def scalar_of(e: Expression) -> Scalar | None:
     if isinstance(e, Atom) or e.kind is not Piecewise:
         return None
     node = Piecewise((0,), (1,), 1, *e.data)
-    bends = [[j * c for j, c in enumerate(slope)][1:] for slope in node.slopes]
+    bends = [[j * c for j, c in enumerate(slope)][1:] or [Fraction(0)] for slope in node.slopes]
     steepest, sharpest = (partial(_extreme, node, table) for table in (node.slopes, bends))
     kinks = tuple(t for t, jump in zip(node.breakpoints, node.jumps) if jump)
     limit = _pivot_limit(node, sharpest(-inf, inf))
@@ -89,25 +91,10 @@ def _value(meaning: Expression, of: Expression, u: Vector) -> Vector:
 
 
 def _extreme(
-    node: Piecewise, pieces: Sequence[Sequence[Fraction]], low: float, high: float
+    node: Piecewise, polynomials: Sequence[Sequence[Fraction]], low: float, high: float
 ) -> float:
     """Return an upper bound of |polynomials|, one for each piece, on an interval."""
-    levels = [-inf, *map(float, node.breakpoints), inf]
-    ends = ((p, max(low, levels[k]), min(high, levels[k + 1])) for k, p in enumerate(pieces))
-    return max(_largest(p, a, b) for p, a, b in ends)
-
-
-def _largest(polynomial: Sequence[Fraction], left: float, right: float) -> float:
-    if left > right or not polynomial:
-        return 0.0
-    if not any(polynomial[1:]):
-        return fraction_upper(abs(polynomial[0]))
-    if isinf(left) or isinf(right):
-        return inf
-    if not any(polynomial[2:]):  # at most linear: the ends are the extremes
-        return fraction_upper(max(abs(power(polynomial, Fraction(end))) for end in (left, right)))
-    far = max(abs(Fraction(left)), abs(Fraction(right)))
-    return fraction_upper(power([abs(a) for a in polynomial], far))
+    return float(PiecewiseRule.over_pieces(node, Span([low], [high]), polynomials).size[0])
 
 
 def _pivot_limit(node: Piecewise, curvature: float) -> tuple[float, bool]:
@@ -267,8 +254,7 @@ def piece_modulus(fun: Expression, domain: Domain = None) -> Modulus:
     root = tree_of(fun)
     ranges = _forward(root, domain)
     bends = _backward(root, ranges)
-    amounts = [bend.amount for bend in bends]
-    total = math.fsum(amounts) if all(map(math.isfinite, amounts)) else math.inf
+    total = _total([bend.amount for bend in bends])
     exact = len(bends) <= 1 or total == 0.0
     return Modulus(total if exact else total * _OUTWARD, bends, ranges)
 
@@ -332,7 +318,8 @@ def _forward(root: Expression, domain: Domain, estimate: bool = False) -> dict[i
         elif e.kind is Foreign and not isinstance(e, Atom):
             ranges[id(e)] = _operator(e, inner[0], estimate)
         else:
-            ranges[id(e)] = _range(e, inner)
+            step, support = _step(e, inner), np.logical_or.reduce([r.support for r in inner])
+            ranges[id(e)] = _Range(step.centre(), step.spread, step.lipschitz, support)
         # Where tables are multiplied they need their shape.
         ranges[id(e)].centre = ranges[id(e)].centre.reshape(e.shape)
     return ranges
@@ -384,68 +371,93 @@ def _gains(e: Expression) -> tuple[float, float, float]:
     return gain, gain, math.inf
 
 
-def _range(e: Expression, inner: list[_Range]) -> _Range:
-    support = np.logical_or.reduce([r.support for r in inner])
-    if e.kind is nodes.Product:
-        return _product_range(e, inner[0], inner[1], support)
-    if _is_add(e):
-        centre = np.sum([r.centre.ravel() for r in inner], axis=0)
-        spreads, slopes = [r.spread for r in inner], [r.lipschitz for r in inner]
-        if e.name == "Concatenate":  # parts side by side
-            spread, slope = math.hypot(*spreads) * _OUTWARD, math.hypot(*slopes) * _OUTWARD
-            return _Range(centre, spread, slope, support)
-        spread = math.fsum(spreads) if all(map(math.isfinite, spreads)) else math.inf
-        return _Range(centre, spread, _join(slopes, inner), support)
-    (first,), step = inner, _step(e, inner[0])
-    spread, slope = (_times(step.gain, size) for size in (first.spread, first.lipschitz))
-    return _Range(step.centre(), spread, slope, support)
-
-
 class _Step(NamedTuple):
-    """What a step of one argument does: its value at the centre, and a bound of its Jacobian.
+    """What a node does: its value at the centre, how far that moves, a bound of its Jacobian.
 
-    Of a cotangent `pulled` bounds norm and top of the product with the Jacobian, and `bend`, times
-    |J|^2, what it adds to the modulus; with the reason.
+    Of a cotangent `pulled` bounds norm and top of the products with the Jacobians, argument by
+    argument, and `bend` what the node adds to the modulus; with the reason.
     """
 
     centre: Callable[[], Any]
-    gain: float
-    pulled: tuple[float, float]
+    spread: float
+    lipschitz: float
+    pulled: list[tuple[float, float]]
     bend: tuple[float, str] = (0.0, "")
 
 
-def _step(e: Expression, u: _Range, given: _Cotangent | None = None) -> _Step:
-    norm, top = (0.0, 0.0) if given is None else (given.norm, given.top)
-    function, centre = scalar_of(e), u.centre
+def _step(e: Expression, inner: list[_Range], given: _Cotangent | None = None) -> _Step:
+    given = given or _Cotangent()
+    if e.kind is nodes.Product:
+        return _product(e, inner[0], inner[1], given)
+    if e.kind is nodes.Add and not isinstance(e, Atom):
+        return _sum(e, inner, given)
+    (u,), centre, norm, top = inner, inner[0].centre, given.norm, given.top
+    function = scalar_of(e)
     if _special(e) == SQUARES:
         pulled = _times(2.0 * norm, u.size), _times(2.0 * norm, u.top)
         value, bend = lambda: np.asarray(float((centre**2).sum())), (2.0 * norm, "2 |lambda| |J|^2")
-        return _Step(value, 2.0 * u.size, pulled, bend)
+        return _of_one(u, value, 2.0 * u.size, pulled, *bend)
     if _special(e) == SOFTMAX:  # a row's derivative is at most sqrt(2) times its weight
         weights: Any = e.known  # type: ignore[attr-defined]
         slope, most = float(np.sqrt(2.0 * (weights @ weights))), float(weights.max(initial=0.0))
         bend = 0.5 * most * norm, "|lambda|/2 |J|^2"
-        return _Step(lambda: np.zeros(()), slope, (norm * slope, norm * most), bend)
+        return _of_one(u, lambda: np.zeros(()), slope, (norm * slope, norm * most), *bend)
     if function is not None:
         slope, curvature = steepest(function, u), function.curvature
         if math.isinf(curvature):  # higher powers bend without bound, but not on a bounded domain
             curvature = function.sharpest(*_interval(u))
         bend = _times(curvature, top), f"|lambda| sup|{e.name}''| |J|^2"
         pulled = _times(slope, norm), _times(slope, top)
-        return _Step(partial(function.value, centre), slope, pulled, bend)
+        return _of_one(u, partial(function.value, centre), slope, pulled, *bend)
     if e.kind is nodes.Affine:
-        gains = _gains(e)
-        pulled = _times(gains[1], norm), _times(gains[2], top)
-        return _Step(partial(_image, e, centre), gains[0], pulled)
+        gain, on_norm, on_top = _gains(e)
+        pulled = _times(on_norm, norm), _times(on_top, top)
+        return _of_one(u, partial(_image, e, centre), gain, pulled)
     if e.kind in (nodes.Max, irrational.Norm2):
         rows = centre.reshape(-1, e.data[0])
         if e.kind is nodes.Max:
-            return _Step(partial(np.max, rows, axis=1), 1.0, (norm, top))
+            return _of_one(u, partial(np.max, rows, axis=1), 1.0, (norm, top))
         bend = math.inf, "the norm bends without bound near its kink"
-        return _Step(partial(np.linalg.norm, rows, axis=1), 1.0, (norm, top), bend)
+        return _of_one(u, partial(np.linalg.norm, rows, axis=1), 1.0, (norm, top), *bend)
     raise NotCertifiableError(
         f"the calculus has no rule for {e.name}; use a transported certificate instead."
     )
+
+
+def _of_one(
+    u: _Range, centre: Any, gain: float, pulled: tuple[float, float], bend: float = 0.0,
+    rule: str = "",
+) -> _Step:  # fmt: skip
+    """Return a step of one argument; it bends at most at `bend` times |J|^2."""
+    spread, slope = _times(gain, u.spread), _times(gain, u.lipschitz)
+    return _Step(centre, spread, slope, [pulled], (_times(bend, u.lipschitz**2), rule))
+
+
+def _sum(e: Expression, inner: list[_Range], given: _Cotangent) -> _Step:
+    spreads, slopes = [r.spread for r in inner], [r.lipschitz for r in inner]
+    if e.name == "Concatenate":  # parts side by side
+        spread, slope = (math.hypot(*sizes) * _OUTWARD for sizes in (spreads, slopes))
+    else:
+        spread, slope = _total(spreads), _join(slopes, inner)
+    pulled = [(given.norm, given.top) for _ in inner]
+    return _Step(lambda: np.sum([r.centre.ravel() for r in inner], axis=0), spread, slope, pulled)
+
+
+def _product(e: Expression, u: _Range, v: _Range, given: _Cotangent) -> _Step:
+    disjoint, entries = _disjoint([u, v]), e.name == "Multiply"  # entry by entry
+    if entries:
+        combine, still, sizes, size = operator.mul, u.top, (u.top, v.top), given.top
+        pulled = [(_times(given.norm, most), _times(size, most)) for most in (v.top, u.top)]
+    else:
+        combine, still = operator.matmul, float(np.linalg.norm(u.centre)) * _OUTWARD
+        sizes, size = (u.size, v.size), given.norm
+        pulled = [(_times(size, most), _times(size, most)) for most in (v.size, u.size)]
+    spread = _times(sizes[1], u.spread) + _times(min(still, sizes[0]), v.spread)
+    slopes = [_times(sizes[1], u.lipschitz), _times(sizes[0], v.lipschitz)]
+    cross = (1.0 if disjoint else 2.0) * size
+    bend = _times(cross, _times(u.lipschitz, v.lipschitz)), "|lambda| |J_left| |J_right|"
+    centre = lambda: np.asarray(combine(u.centre, v.centre))  # noqa: E731
+    return _Step(centre, spread, _join(slopes, [u, v]), pulled, bend)
 
 
 def _image(e: Expression, u: Vector) -> Vector:
@@ -455,18 +467,9 @@ def _image(e: Expression, u: Vector) -> Vector:
     return np.asarray(moved / (1.0 if divisor is None else divisor))
 
 
-def _is_add(e: Expression) -> bool:
-    return e.kind is nodes.Add and not isinstance(e, Atom)
-
-
 def _special(e: Expression) -> str:
     """Return the name of an atom that is no function of one number."""
     return e.name if isinstance(e, Atom) and not isinstance(e.known, Curve) else ""
-
-
-def _is_multiply(e: Expression) -> bool:
-    """Is it a product entry by entry?"""
-    return e.kind is nodes.Product and e.name == "Multiply"
 
 
 def steepest(function: Scalar, inner: _Range) -> float:
@@ -485,22 +488,13 @@ def _interval(inner: _Range) -> tuple[float, float]:
     return (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)
 
 
-def _product_range(e: Expression, u: _Range, v: _Range, support: NDArray[np.bool_]) -> _Range:
-    if _is_multiply(e):
-        centre, u_size, v_size = u.centre * v.centre, u.top, v.top
-    else:
-        centre, u_size, v_size = np.asarray(u.centre @ v.centre), u.size, v.size
-    still = u_size if _is_multiply(e) else float(np.linalg.norm(u.centre)) * _OUTWARD
-    spread = _times(v_size, u.spread) + _times(min(still, u_size), v.spread)
-    slopes = [_times(v_size, u.lipschitz), _times(u_size, v.lipschitz)]
-    return _Range(centre, spread, _join(slopes, [u, v]), support)
-
-
 def _join(slopes: list[float], inner: list[_Range]) -> float:
     """Jacobians of parts side by side: root sum of squares if the variables are disjoint."""
-    if _disjoint(inner):
-        return math.hypot(*slopes)
-    return math.fsum(slopes) if all(map(math.isfinite, slopes)) else math.inf
+    return math.hypot(*slopes) if _disjoint(inner) else _total(slopes)
+
+
+def _total(numbers: list[float]) -> float:
+    return math.fsum(numbers) if all(map(math.isfinite, numbers)) else math.inf
 
 
 def _disjoint(inner: list[_Range]) -> bool:
@@ -522,34 +516,8 @@ def _backward(root: Expression, ranges: dict[int, _Range]) -> list[Bend]:
     for e in reversed(steps):
         if not arguments(e):
             continue
-        inner = [ranges[id(a)] for a in arguments(e)]
-        given = cotangents[id(e)]
-        for argument, (norm, top) in zip(arguments(e), _vjp_bounds(e, given, inner), strict=True):
-            cotangents[id(argument)].add(norm, top)
-        bends.append(_bend(e, given, inner))
+        step = _step(e, [ranges[id(a)] for a in arguments(e)], cotangents[id(e)])
+        for argument, pulled in zip(arguments(e), step.pulled, strict=True):
+            cotangents[id(argument)].add(*pulled)
+        bends.append(Bend(e, *step.bend))
     return [bend for bend in reversed(bends) if bend.amount > 0.0]
-
-
-def _vjp_bounds(e: Expression, given: _Cotangent, inner: list[_Range]) -> list[tuple[float, float]]:
-    """Return bounds of the vector-Jacobian products, argument by argument."""
-    if _is_multiply(e):
-        return [
-            (_times(given.norm, other.top), _times(given.top, other.top))
-            for other in reversed(inner)
-        ]
-    if e.kind is nodes.Product:
-        return [(size := _times(given.norm, other.size), size) for other in reversed(inner)]
-    return [(given.norm, given.top) if _is_add(e) else _step(e, u, given).pulled for u in inner]
-
-
-def _bend(e: Expression, given: _Cotangent, inner: list[_Range]) -> Bend:
-    if _is_add(e):
-        return Bend(e, 0.0, "")
-    if e.kind is nodes.Product:
-        u, v = inner
-        cross = 1.0 if _disjoint(inner) else 2.0
-        size = given.top if _is_multiply(e) else given.norm
-        amount = _times(cross * size, _times(u.lipschitz, v.lipschitz))
-        return Bend(e, amount, "|lambda| |J_left| |J_right|")
-    share, rule = _step(e, inner[0], given).bend
-    return Bend(e, _times(share, inner[0].lipschitz ** 2), rule)

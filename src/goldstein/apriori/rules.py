@@ -9,7 +9,7 @@ The triple (delta, eta, kappa) of an outer Lipschitz continuous subdifferential.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -102,11 +102,6 @@ def positive(value: float, name: str) -> float:
     return float(value)
 
 
-def nonnegatives(values: Iterable[float], name: str) -> list[float]:
-    """Return finite nonnegative numbers as floats, or refuse the first bad one."""
-    return [nonnegative(value, f"entry {index} of {name}") for index, value in enumerate(values)]
-
-
 def some_triples(triples: Sequence[OuterLipschitz]) -> list[OuterLipschitz]:
     """Return a nonempty list of triples."""
     parts = list(triples)
@@ -189,9 +184,8 @@ class ArrowBlock:
     own_own: float
 
     def __post_init__(self) -> None:
-        nonnegatives(
-            (self.shared_shared, self.shared_own, self.own_shared, self.own_own), "an arrow block"
-        )
+        for index, value in enumerate(vars(self).values()):
+            nonnegative(value, f"entry {index} of an arrow block")
 
 
 def partially_separable_sum(

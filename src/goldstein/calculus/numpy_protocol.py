@@ -1,6 +1,7 @@
 """NumPy's functions on expressions: those that have a meaning here, and words for the others."""
 
 import math
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -37,34 +38,27 @@ def _binary(name: str) -> Callable[[Any, Any], Any]:
     return apply
 
 
+def _same(names: str) -> dict[Any, Callable[..., Any]]:
+    """Functions of NumPy that are atoms of the same name."""
+    return {getattr(np, name): getattr(atoms, name) for name in names.split()}
+
+
+_OPERATORS = {
+    "add": "add", "subtract": "sub", "multiply": "mul", "divide": "truediv", "matmul": "matmul",
+    "power": "pow", "float_power": "pow",
+}  # fmt: skip
 UFUNCS: dict[Any, Callable[..., Any]] = {
-    np.add: _binary("add"),
-    np.subtract: _binary("sub"),
-    np.multiply: _binary("mul"),
-    np.divide: _binary("truediv"),
-    np.matmul: _binary("matmul"),
-    np.power: _binary("pow"),
-    np.float_power: _binary("pow"),
-    np.negative: lambda a: -a,
-    np.positive: lambda a: a,
-    np.conjugate: lambda a: a,
-    np.absolute: atoms.absolute,
-    np.fabs: atoms.absolute,
-    np.square: atoms.square,
-    np.maximum: atoms.maximum,
-    np.minimum: atoms.minimum,
-    np.fmax: atoms.maximum,
-    np.fmin: atoms.minimum,
+    **{getattr(np, name): _binary(own) for name, own in _OPERATORS.items()},
+    **_same("absolute square maximum minimum exp expm1 log log1p sin cos tan sinh cosh tanh arctan "
+            "arcsinh sqrt reciprocal"),
+    np.fabs: atoms.absolute, np.fmax: atoms.maximum, np.fmin: atoms.minimum,
+    np.negative: operator.neg, **dict.fromkeys((np.positive, np.conjugate), operator.pos),
     np.logaddexp: lambda a, b: atoms.softplus(_binary("sub")(b, a)) + a,
     np.hypot: lambda *sides: atoms.sqrt(_binary("add")(*map(np.square, sides))),
     np.exp2: lambda a: atoms.power(2.0, a),
     np.log2: lambda a: atoms.log(a) / math.log(2.0),
     np.log10: lambda a: atoms.log(a) / math.log(10.0),
-    np.deg2rad: lambda a: a * (math.pi / 180.0),
-    np.radians: lambda a: a * (math.pi / 180.0),
-    **{getattr(np, name): getattr(atoms, name) for name in (
-        "exp", "expm1", "log", "log1p", "sin", "cos", "tan", "sinh", "cosh", "tanh", "arctan",
-        "arcsinh", "sqrt", "reciprocal")},
+    **dict.fromkeys((np.deg2rad, np.radians), lambda a: a * (math.pi / 180.0)),
 }  # fmt: skip
 _COMPARISONS = frozenset(
     {np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal}
@@ -73,10 +67,6 @@ _COMPARISONS = frozenset(
 
 def _dot(a: Any, b: Any) -> Any:
     return _binary("matmul")(a, b) if np.ndim(a) and np.ndim(b) else _binary("mul")(a, b)
-
-
-def _outer(a: Any, b: Any) -> Any:
-    return operators.einsum("i,j->ij", *(c if np.ndim(c) == 1 else np.ravel(c) for c in (a, b)))
 
 
 def _clip(u: Any, low: Any = None, high: Any = None, **options: Any) -> Expression:
@@ -98,23 +88,13 @@ def _average(u: Any, axis: Any = None, weights: Any = None) -> Any:
     if axis is not None and np.ndim(weights) == 1:
         weights = np.reshape(weights, [-1 if k == axis % np.ndim(u) else 1 for k in
                                        range(np.ndim(u))])  # fmt: skip
-    total = np.sum(weights * np.ones(np.shape(u)), axis) if not isinstance(
-        weights, Expression) else (weights * np.ones(np.shape(u))).sum(axis)  # fmt: skip
-    return operators.sum_entries(u * weights, axis) / total
-
-
-def _inner(a: Any, b: Any) -> Any:
-    return _dot(a, b) if np.ndim(b) < 2 else _dot(a, np.swapaxes(b, -1, -2))
+    return operators.sum_entries(u * weights, axis) / np.sum(weights * np.ones(np.shape(u)), axis)
 
 
 def _cross(a: Any, b: Any) -> Any:
     turn = [[1, 2, 0], [2, 0, 1]]
     (a1, a2), (b2, b1) = ([c[..., p] for p in turn] for c in (a, b))
     return a1 * b1 - a2 * b2
-
-
-def _trace(u: Expression) -> Expression:
-    return operators.sum_entries(operators.moved([u], lambda p: np.diagonal(p[0])))
 
 
 def _accumulated(combine: Callable[[Any, Any], Any], u: Expression, axis: int = 0) -> Expression:
@@ -127,14 +107,10 @@ def _accumulated(combine: Callable[[Any, Any], Any], u: Expression, axis: int = 
 def _convolve(a: Any, b: Any, mode: str = "full") -> Any:
     a, b = (c if isinstance(c, Expression) else np.asarray(c) for c in (a, b))
     n, m = np.size(a), np.size(b)
-    full = [(i + j, i, j) for i in range(n) for j in range(m)]
     low, size = {"full": (0, n + m - 1), "valid": (min(n, m) - 1, max(n, m) - min(n, m) + 1),
                  "same": ((min(n, m) - 1) // 2, max(n, m))}[mode]  # fmt: skip
-    table = np.zeros((size, len(full)))
-    for place, (k, _, _) in enumerate(full):
-        if low <= k < low + size:
-            table[k - low, place] = 1.0
-    i, j = np.array(full)[:, 1], np.array(full)[:, 2]
+    i, j = np.indices((n, m)).reshape(2, -1)
+    table = (i + j == low + np.arange(size)[:, None]).astype(np.float64)
     return operators.linear(table, _binary("mul")(a[i], b[j]))
 
 
@@ -145,31 +121,24 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.max: lambda u, axis=None, keepdims=False: atoms.largest(u, axis=axis, keepdims=keepdims),
     np.min: lambda u, axis=None, keepdims=False: atoms.smallest(u, axis=axis, keepdims=keepdims),
     np.ptp: lambda u, axis=None: u.max(axis) - u.min(axis),
-    np.var: atoms.var,
-    np.std: atoms.std,
+    **_same("var std sort median quantile"),
     np.prod: operators.product,
     np.cumsum: operators.cumulated,
     np.cumprod: lambda u, axis=0: _accumulated(_binary("mul"), u, axis),
-    np.sort: atoms.sort,
-    np.median: atoms.median,
-    np.quantile: atoms.quantile,
     np.percentile: lambda u, q, *more, **options: atoms.quantile(u, q / 100.0, *more, **options),
     np.dot: _dot,
-    np.inner: _inner,
-    np.outer: _outer,
+    np.inner: lambda a, b: _dot(a, b if np.ndim(b) < 2 else np.swapaxes(b, -1, -2)),
+    np.outer: lambda a, b: operators.einsum("i,j->ij", np.ravel(a), np.ravel(b)),
     np.cross: _cross,
-    np.trace: _trace,
+    np.trace: lambda u: np.diagonal(u).sum(),
     np.convolve: _convolve,
     np.einsum: operators.einsum,
     np.vdot: lambda a, b: _dot(np.ravel(a), np.ravel(b)),
     np.linalg.norm: atoms.norm,
     np.clip: _clip,
     np.diff: _difference,
-    np.shape: lambda u: u.shape,
-    np.ndim: lambda u: u.ndim,
-    np.size: lambda u: u.size,
-    np.real: lambda u: u,
-    np.copy: lambda u: u,
+    **{getattr(np, name): operator.attrgetter(name) for name in ("shape", "ndim", "size")},
+    **dict.fromkeys((np.real, np.copy), operator.pos),
 }
 
 #: `ufunc.reduce`, `.accumulate`, `.outer`.

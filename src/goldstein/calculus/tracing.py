@@ -23,15 +23,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from goldstein.calculus import atoms, operators
+from goldstein.calculus import Expression, Variable, atoms, operators
 from goldstein.calculus.conditions import Condition, where
-from goldstein.calculus.expression import (
-    Expression,
-    Variable,
-    holds_expressions,
-    in_order,
-    numbered,
-)
+from goldstein.calculus.expression import holds_expressions, in_order, numbered
 from goldstein.calculus.numpy_protocol import MOVERS, apply_function, apply_ufunc
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
@@ -222,9 +216,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         return self._trace.call(apply_function, function, args, options)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        if isinstance(self.value, Expression):
-            self._trace.refuse("number")
-        return np.asarray(self.value, dtype=dtype)
+        return np.asarray(self._known("number"), dtype=dtype)
 
     # --- what arrays have ------------------------------------------------------------------------
 
@@ -290,9 +282,6 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     def transpose(self, *axes: Any) -> Any:
         return np.transpose(self, *([axes] if len(axes) > 1 else axes))
 
-    def flatten(self) -> Any:
-        return np.ravel(self)
-
     def copy(self) -> Traced:
         return Traced(self.value, self._trace)
 
@@ -312,20 +301,21 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __getattr__(self, name: str) -> Any:
         if name in _METHODS:
-            return functools.partial(getattr(np, name), self)
+            return functools.partial(getattr(np, _METHODS[name]), self)
         if name.startswith("arg") or name in ("any", "all", "nonzero", "round", "searchsorted"):
             self._trace.refuse("bool" if name in ("any", "all") else "index")
         raise AttributeError(f"a traced array has no attribute {name!r}")
 
-    def __bool__(self) -> bool:
+    def _known(self, what: str) -> Any:
         if isinstance(self.value, Expression):
-            self._trace.refuse("bool")
-        return bool(self.value)
+            self._trace.refuse(what)
+        return self.value
+
+    def __bool__(self) -> bool:
+        return bool(self._known("bool"))
 
     def __float__(self) -> float:
-        if isinstance(self.value, Expression):
-            self._trace.refuse("number")
-        return float(self.value)
+        return float(self._known("number"))
 
     def __int__(self) -> int:
         self._trace.refuse("round")
@@ -346,7 +336,7 @@ _NAMES = (
     "sum mean max min std var prod cumsum cumprod dot clip squeeze swapaxes repeat take ptp trace "
     "diagonal ravel conj"
 )
-_METHODS = frozenset(_NAMES.split())
+_METHODS = {name: name for name in _NAMES.split()} | {"flatten": "ravel"}
 
 
 def _traced_inside(value: Any) -> bool:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from goldstein.calculus import operators
 from goldstein.calculus.atoms.piecewise import (
     Atom,
     Curve,
@@ -28,16 +29,6 @@ from goldstein.calculus.atoms.piecewise import (
 from goldstein.calculus.constants import hand_over, own, own_integers
 from goldstein.calculus.elementary import ELEMENTARY, Foreign
 from goldstein.calculus.expression import Expression, as_expression, meant
-from goldstein.calculus.operators import (
-    affine,
-    gather,
-    multiply,
-    picked,
-    rational_scale,
-    side_by_side,
-    sum_entries,
-    table_along,
-)
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
 from goldstein.checker.enclosed import irrational
@@ -80,7 +71,7 @@ def _softplus(name: str, u: Any, sign: float) -> Expression:
         ends,
         (2 * u.size, u.size),
     )
-    pairs = affine("Linear", u, (2 * u.size,), rows)
+    pairs = operators.affine("Linear", u, (2 * u.size,), rows)
     curve = Curve(partial(_rise, sign), 0.25)
     return Atom(Expression(irrational.LogSumExp, (pairs,), u.shape, (2,), name), u, name, curve)
 
@@ -101,10 +92,10 @@ def pseudo_huber(u: Expression, threshold: float = 1.0) -> Expression:
     """
     u, t = as_expression(u, "pseudo_huber"), positive("threshold", threshold)
     require_range("pseudo_huber", [t])
-    inner = rational_scale(u, 1 / t)
+    inner = operators.rational_scale(u, 1 / t)
     smooth = Expression(irrational.Smooth, (inner,), u.shape, ("pseudo_huber",), "pseudo_huber")
     curve = Curve(partial(_bend, float(t)), 1.0)
-    return Atom(rational_scale(smooth, t * t), u, "pseudo_huber", curve)
+    return Atom(operators.rational_scale(smooth, t * t), u, "pseudo_huber", curve)
 
 
 def _bend(threshold: float, low: float, high: float) -> float:
@@ -183,7 +174,7 @@ def sum_squares(u: Any) -> Expression:
     25.0
     """
     u = as_expression(u, "sum_squares")
-    return Atom(sum_entries(square(u)), u, "SumSquares")
+    return Atom(operators.sum_entries(square(u)), u, "SumSquares")
 
 
 def power(u: Any, exponent: Any) -> Expression:
@@ -254,7 +245,7 @@ def softmax_cross_entropy(logits: Expression, labels: Any, weights: Any = None) 
     picked = np.zeros((1, logits.size))
     picked[0, np.arange(rows) * classes + own_integers(labels)] = -shares
     logs = Expression(irrational.LogSumExp, (logits,), (rows,), (classes,), "LogSumExp")
-    total = affine("Linear", logs, (), shares[None]) + affine(
+    total = operators.affine("Linear", logs, (), shares[None]) + operators.affine(
         "Linear", logits, (), hand_over(picked)
     )
     return Atom(total, logits, "SoftmaxCrossEntropy", shares)
@@ -269,7 +260,7 @@ def log_sum_exp(u: Any, axis: Any = None, keepdims: bool = False) -> Expression:
     >>> log_sum_exp(Variable(2)).value(np.array([1000.0, 1000.0])) - 1000.0 < 0.7
     True
     """
-    rows, shape = table_along(u, axis, keepdims, "log_sum_exp")
+    rows, shape = operators.table_along(u, axis, keepdims, "log_sum_exp")
     return Expression(irrational.LogSumExp, (rows,), shape, (rows.shape[1],), "LogSumExp")
 
 
@@ -290,7 +281,7 @@ def lifted(log: Expression, m: Expression) -> Expression | None:
     for u, shift in (gap.args, gap.args[::-1]):
         sign, index = _picked_from(shift, m)
         if sign < 0 and (index[places] == np.arange(len(places))[:, None]).all():
-            some, data = gather(u, places), (places.shape[1],)
+            some, data = operators.gather(u, places), (places.shape[1],)
             return Expression(irrational.LogSumExp, (some,), log.shape, data, "LogSumExp")
     return None
 
@@ -300,7 +291,7 @@ def _picked_from(e: Expression, m: Expression) -> tuple[int, Any]:
     sign, e, index = 1, meant(e), np.arange(e.size)
     while e is not meant(m) and e.kind is nodes.Affine and isinstance(e.data[0], tuple):
         (numbers, places, ends, _), _, offset, divisor = e.data
-        if places is not None and picked(e) is not None:
+        if places is not None and operators.picked(e) is not None:
             index = places.ravel()[index]
         elif places is ends is offset is divisor is None and (numbers == -1.0).all():
             sign = -sign
@@ -330,7 +321,7 @@ def norm1(u: Expression) -> Expression:
     >>> norm1(Variable(2)).value(np.array([3.0, -4.0]))
     7.0
     """
-    return sum_entries(absolute(u))
+    return operators.sum_entries(absolute(u))
 
 
 def norm2(u: Any, axis: int | None = None) -> Expression:
@@ -354,7 +345,7 @@ def norm2(u: Any, axis: int | None = None) -> Expression:
     u = as_expression(u, "norm2")
     if axis is not None and (u.ndim != 2 or axis not in (-2, -1, 0, 1)):
         raise InputError(f"norm2(axis={axis}) needs a table, got the shape {u.shape}.")
-    rows, shape = table_along(u, axis, what="norm2")
+    rows, shape = operators.table_along(u, axis, what="norm2")
     return norm_of_rows(rows, shape)
 
 
@@ -473,7 +464,7 @@ def quotient(u: Any, v: Any) -> Expression:
     >>> quotient(x, y).value(np.array([1.0, 4.0]))
     0.25
     """
-    return multiply(reciprocal(v), u) if isinstance(v, Expression) else u / v
+    return operators.multiply(reciprocal(v), u) if isinstance(v, Expression) else u / v
 
 
 def sqrt(u: Any) -> Expression:
@@ -507,7 +498,7 @@ def _squares(e: Expression) -> tuple[Expression, float] | None:
     if e.kind is nodes.Add:
         parts = [_squares(a) for a in e.args]
         if all(parts) and len({part[1] for part in parts}) == 1:  # type: ignore[index]
-            return side_by_side([part[0] for part in parts], axis=1), parts[0][1]  # type: ignore[index]
+            return operators.side_by_side([part[0] for part in parts], axis=1), parts[0][1]  # type: ignore[index]
     return _summed_squares(e) if e.kind is nodes.Affine else None
 
 
@@ -524,7 +515,7 @@ def _summed_squares(e: Expression) -> tuple[Expression, float] | None:
         return None
     rows, factor = inner
     index = np.arange(rows.size).reshape(rows.shape)[places].reshape(e.size, -1)
-    return (gather(rows, index), factor * float(numbers[0])) if numbers[0] > 0 else None
+    return (operators.gather(rows, index), factor * float(numbers[0])) if numbers[0] > 0 else None
 
 
 def _picked(table: Any, width: int) -> tuple[Any, Vector]:
