@@ -11,17 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.calculus import atoms, operators
-from goldstein.calculus.expression import Expression, Variable
+from goldstein.calculus import Expression, Variable, atoms, operators
 from goldstein.calculus.tracing import Sharing, TraceError
 from goldstein.checker.arrays import Vector
 from goldstein.errors import InputTypeError
-from goldstein.extras import missing_extra
+from goldstein.extras import from_extra
 
-try:
+with from_extra("goldstein.cvxpy", "CVXPY", "cvxpy"):
     import cvxpy
-except ImportError as missing:
-    raise missing_extra("goldstein.cvxpy", "CVXPY", "cvxpy") from missing
 
 _MOVERS = frozenset(
     {"index", "special_index", "reshape", "transpose", "Hstack", "Vstack", "Concatenate", "Promote",
@@ -101,8 +98,8 @@ def read(problem: Any) -> Read:
 def _bounds(variables: list[Any]) -> list[tuple[float, float]] | None:
     found: list[tuple[float, float]] = []
     for v in variables:
-        given = {name: value for name, value in v.attributes.items() if value is not None}
-        given = {name: value for name, value in given.items() if value is not False}
+        known = v.attributes.items()
+        given = {name: value for name, value in known if not (value is None or value is False)}
         odd = set(given) - {"nonneg", "nonpos", "pos", "neg", "bounds"}
         if odd:
             raise TraceError(
@@ -148,8 +145,7 @@ class _Walker:
                     "norms, exp, log or quotients."
                 )
             found = rule(e, *args)
-        shaped = found.reshape(e.shape) if isinstance(found, Expression) else found
-        return self.shared(shaped) if isinstance(shaped, Expression) else shaped
+        return self.shared(found.reshape(e.shape)) if isinstance(found, Expression) else found
 
     def constraint(self, one: Any) -> list[Any]:
         """Return a constraint of CVXPY as comparisons with 0."""
@@ -209,6 +205,3 @@ _RULES: dict[str, Callable[..., Any]] = {
     "cumsum": lambda e, u: operators.cumulated(u, e.axis),
     "kl_div": lambda e, a, b: a * (np.log(a) - np.log(b)) - a + b,
 }  # fmt: skip
-
-
-__all__ = ["Read", "read"]

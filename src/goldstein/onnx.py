@@ -11,17 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from goldstein.calculus import atoms, operators
-from goldstein.calculus.expression import Expression, Variable
+from goldstein.calculus import Expression, Variable, atoms, operators
 from goldstein.calculus.tracing import Sharing, TraceError
 from goldstein.errors import GoldsteinError
-from goldstein.extras import missing_extra
+from goldstein.extras import from_extra
 
-try:
+with from_extra("goldstein.onnx", "the package onnx", "onnx"):
     import onnx
     from onnx import numpy_helper
-except ImportError as missing:
-    raise missing_extra("goldstein.onnx", "the package onnx", "onnx") from missing
 
 
 def load(path: Any) -> Expression:
@@ -224,5 +221,3 @@ _RULES: dict[str, Callable[..., Any]] = {
     "GlobalAveragePool": lambda o, u: u.mean(tuple(range(2, np.ndim(u))), keepdims=True),
     "BatchNormalization": _normalised,
 }  # fmt: skip
-
-__all__ = ["load"]

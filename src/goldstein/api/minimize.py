@@ -31,11 +31,10 @@ from goldstein.errors import InputError, InputTypeError, KinkError
 from goldstein.numerics.streams import seed_from
 from goldstein.oracles import Oracle, PartiallySeparable
 from goldstein.oracles.counted import BadAnswer, as_gradient, as_value
-from goldstein.oracles.function import callback_of_layout
 from goldstein.prox.term import Term
 from goldstein.result import InNotebooks, Result, Status
 from goldstein.solvers import Request, Solver, State
-from goldstein.solvers.loop import ENDINGS
+from goldstein.solvers.loop import ENDINGS, callback_of_layout
 from goldstein.storage.journal import seed_in
 
 #: Endings that more digits would not have changed.

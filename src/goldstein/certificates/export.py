@@ -78,23 +78,25 @@ class NoProofFile:
 def export_proof(
     path: str | Path,
     fun: Any,
-    x: NDArray[np.float64],
-    claim: dict[str, Any],
+    cert: Any,
     evidence: dict[str, Any],
+    claim: dict[str, Any] | None = None,
     **parts: Any,
 ) -> Path:
     """Write a proof file, all or nothing; one that ends in .gz is compressed.
 
-    `parts` are bounds, constraints and terms as docs/proof_files.md has them. The suffix .json is
-    added if there is none.
+    Claimed are eps and delta of the certificate, unless a `claim` is given. `parts` are bounds,
+    constraints and terms as docs/proof_files.md has them. The suffix .json is added if there is
+    none.
     """
     if not (hasattr(fun, "describe") and hasattr(fun, "dim")):
         raise InputTypeError(
             f"a proof file carries the function, and {type(fun).__name__} cannot be written down; "
             "build the function as a goldstein Expression, or pass a model's objective."
         )
-    if fun.dim != len(x):
-        raise InputError(f"the certificate has {len(x)} variables, the function {fun.dim}.")
+    if fun.dim != len(cert.x):
+        raise InputError(f"the certificate has {len(cert.x)} variables, the function {fun.dim}.")
+    claim = {"kind": cert.kind, **(claim or {"eps": cert.eps, "delta": cert.delta})}
     names = ("eps", "delta", "gap", "fall")
     numbers = {name: claim[name] for name in names if name in claim}
     if not all(np.isfinite(value) for value in numbers.values()):
@@ -103,7 +105,7 @@ def export_proof(
     if not target.suffix:
         target = target.with_suffix(".json")
     version = 1 if claim["kind"] in ("near", "goldstein") else 2
-    given = texts({"claim": claim, "x": x, "evidence": evidence})
+    given = texts({"claim": claim, "x": cert.x, "evidence": evidence})
     whole = {"schema": SCHEMA, "version": version, **given, **parts}
     lines = [f"{json.dumps(name)}: {json.dumps(part)}" for name, part in whole.items()]
     described = fun.describe()

@@ -166,8 +166,7 @@ class GoldsteinCertificate(verifying.Sampled):
         """
         eps = proved_eps(fun, self, self.eps)
         evidence = {"points": self.points, "weights": self.weights}
-        claim = {"kind": self.kind, "eps": eps, "delta": self.delta}
-        return export_proof(path, fun, self.x, claim, evidence)
+        return export_proof(path, fun, self, evidence, {"eps": eps, "delta": self.delta})
 
     def summary(self) -> str:
         """One line for people; what is not so comes first."""
@@ -355,11 +354,9 @@ class PlusCertificate(verifying.Sampled):
         gap, away = fenchel_gap(self.term.to_record(), self.x, self.subgradient)
         share = up(gap / (self.delta - away)) if gap else 0.0
         own = proved_eps(fun, self, max(0.0, self.eps - share), self.subgradient)
-        claim = {"kind": self.kind, "eps": max(self.eps, up(own + share)), "delta": self.delta}
-        evidence = {
-            "points": self.points, "weights": self.weights, "subgradient": self.subgradient
-        }  # fmt: skip
-        return export_proof(path, fun, self.x, claim, evidence, term=term)
+        claim = {"eps": max(self.eps, up(own + share)), "delta": self.delta}
+        evidence = {name: getattr(self, name) for name in ("points", "weights", "subgradient")}
+        return export_proof(path, fun, self, evidence, claim, term=term)
 
     def _written_term(self) -> dict[str, Any]:
         """The term as docs/proof_files.md has it."""

@@ -15,15 +15,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from goldstein.certificates import near
 from goldstein.certificates.export import Writer, export_proof, written_limits
-from goldstein.certificates.near import (
-    AtPivot,
-    Described,
-    PivotClaim,
-    parse_pivot,
-    program_of,
-    written_pivot,
-)
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.constrained.near import ExactProblem, exact_problem
 from goldstein.checker.minimum import lower, minimum
@@ -54,7 +47,7 @@ def _read_radius(value: Any) -> float:
 
 
 def _written_rows(rows: Sequence[Any]) -> list[list[Any]]:
-    return [[v if isinstance(v, int) else written_pivot([v])[0] for v in row] for row in rows]
+    return [[v if isinstance(v, int) else near.written_pivot([v])[0] for v in row] for row in rows]
 
 
 def _reader(kind: Any, whole: int) -> Any:
@@ -67,7 +60,7 @@ def _reader(kind: Any, whole: int) -> Any:
             for r in rows
         ):
             raise InputError(f"the {kind.__name__} of the file cannot be read.")
-        return tuple(kind(*row[:whole], *parse_pivot(row[whole:])) for row in rows)
+        return tuple(kind(*row[:whole], *near.parse_pivot(row[whole:])) for row in rows)
 
     return read
 
@@ -79,7 +72,7 @@ def limits_of(x: Vector, bounds: Any, constraints: Any) -> ExactProblem | None:
 
 
 @record
-class MinimumCertificate(PivotClaim):
+class MinimumCertificate(near.PivotClaim):
     """Proof that f is at most `gap` lower than at x, on a ball around x or everywhere.
 
     Attributes
@@ -197,13 +190,15 @@ class MinimumCertificate(PivotClaim):
         """
         told = self.told(fun, jac, args, like)
         if self.curvature is None:
-            return minimum.check(self, program_of(told[0]), limits_of(self.x, bounds, constraints))
+            return minimum.check(
+                self, near.program_of(told[0]), limits_of(self.x, bounds, constraints)
+            )
         if self.points is None or self.weights is None or self.widths is None:
             raise InputError("a claim of declared curvature has points, weights and widths.")
         return check_box(self, asked(*told))
 
     def export(
-        self, path: str | Path, fun: Described, *, bounds: Any = None, constraints: Any = ()
+        self, path: str | Path, fun: near.Described, *, bounds: Any = None, constraints: Any = ()
     ) -> Path:
         """Write certificate, function and limits to one file that `goldstein-check` decides.
 
@@ -220,7 +215,7 @@ class MinimumCertificate(PivotClaim):
                 "curvature that was declared and on the answers of the function. Hand over what "
                 "certificate.save(...) writes; certificate.verify(...) asks the function again."
             )
-        program, limits = program_of(fun), limits_of(self.x, bounds, constraints)
+        program, limits = near.program_of(fun), limits_of(self.x, bounds, constraints)
         if (limits is None) != (self.penalties is None):
             raise InputError(
                 "the certificate is not about these bounds and constraints; pass the bounds= and "
@@ -253,8 +248,8 @@ class MinimumCertificate(PivotClaim):
         if limits is not None:
             names.append("violation")
             evidence["penalties"] = self.penalties
-        claim = {"kind": self.kind, **{name: getattr(self, name) for name in names}}
-        return export_proof(path, fun, self.x, claim, evidence, **written_limits(limits))
+        claim = {name: getattr(self, name) for name in names}
+        return export_proof(path, fun, self, evidence, claim, **written_limits(limits))
 
     def _tree(self) -> list[dict[str, Any]]:
         """Return the cases as a proof file has them."""
@@ -291,7 +286,7 @@ class MinimumCertificate(PivotClaim):
 
 
 @record
-class Refutation(AtPivot):
+class Refutation(near.AtPivot):
     """Proof that x is not a minimum: a lower point, and where known a direction of descent.
 
     Attributes
@@ -327,7 +322,7 @@ class Refutation(AtPivot):
     direction: Vector = array("d")
     fall: float
     slope: Any = None
-    exact_pivot: tuple[Fraction, ...] = text(written_pivot, parse_pivot, default=())
+    exact_pivot: tuple[Fraction, ...] = text(near.written_pivot, near.parse_pivot, default=())
     delta: float = 0.0
     label: Label = "refuted"
     meta: dict[str, Any] = field(default_factory=dict)
@@ -345,14 +340,14 @@ class Refutation(AtPivot):
         told = self.told(fun, jac, args, like)
         if self.label != "conditional":  # the exact check, which also refuses other labels
             problem = limits_of(self.x, bounds, constraints)
-            return minimum.check_refutation(self, program_of(told[0]), problem)
+            return minimum.check_refutation(self, near.program_of(told[0]), problem)
         found = lower.check(self, asked(*told))
         if bounds is not None or given(constraints):
             found.add("feasibility", False, "of a black box no limits are known")
         return found
 
     def export(
-        self, path: str | Path, fun: Described, *, bounds: Any = None, constraints: Any = ()
+        self, path: str | Path, fun: near.Described, *, bounds: Any = None, constraints: Any = ()
     ) -> Path:
         """Write lower point, function and limits to one file that `goldstein-check` decides.
 
@@ -363,9 +358,8 @@ class Refutation(AtPivot):
         fun, bounds, constraints
             What the certificate is about, as in `minimize`.
         """
-        claim, point = {"kind": self.kind, "fall": self.fall}, {"point": self.point}
         limits = written_limits(limits_of(self.x, bounds, constraints))
-        return export_proof(path, fun, self.x, claim, point, **limits)
+        return export_proof(path, fun, self, {"point": self.point}, {"fall": self.fall}, **limits)
 
     def summary(self) -> str:
         """One line for people."""
@@ -375,6 +369,3 @@ class Refutation(AtPivot):
         """What is known about minimality, in a few words."""
         along = np.array2string(self.direction, threshold=6, edgeitems=2, precision=3)
         return f"not a minimum: f falls along {along} by {self.fall:.3g}"
-
-
-__all__ = ["MinimumCertificate", "Refutation"]

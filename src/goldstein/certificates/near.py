@@ -372,11 +372,8 @@ class NearCertificate(PivotClaim):
             raise NotCertifiableError(
                 "the pivot is known by a box only, and proof files have rational pivots."
             )
-        evidence = {
-            "pivot": self.exact_pivot, "directions": self.directions, "weights": self.weights
-        }  # fmt: skip
-        claim = {"kind": self.kind, "eps": self.eps, "delta": self.delta}
-        return export_proof(path, fun, self.x, claim, evidence)
+        evidence = {name: getattr(self, name) for name in ("directions", "weights")}
+        return export_proof(path, fun, self, {"pivot": self.exact_pivot, **evidence})
 
     def summary(self) -> str:
         """One line for people."""
@@ -522,8 +519,7 @@ class NearKKTCertificate(WithMultipliers, PivotClaim):
             "normal": self.normal, "separation": along,
             "rows": [{"constraint": int(i), "weight": w, "direction": v} for i, w, v in rows],
         }  # fmt: skip
-        claim = {"kind": self.kind, "eps": self.eps, "delta": self.delta}
-        return export_proof(path, fun, self.x, claim, evidence, **written_limits(problem))
+        return export_proof(path, fun, self, evidence, **written_limits(problem))
 
     def summary(self) -> str:
         """One line for people."""

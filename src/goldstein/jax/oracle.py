@@ -82,17 +82,13 @@ class JaxOracle(Oracle):
     def __init__(self, fn: Callable[..., Any], params: Any = None) -> None:
         if not callable(fn):
             raise InputTypeError(f"fn is {type(fn).__name__}, expected a callable.")
-        self._fn = fn
+        self._name = name_of(fn)
         self.start: Vector | None = None
         self._rebuild: Callable[[Any], Any] | None = None
         if params is not None:
             self.start, self._rebuild = raveled(params)
             self.dim = self.start.size
         self._compiled = Compiled(lambda x: fn(self._tree(x)), self.name)
-
-    @property
-    def name(self) -> str:
-        return name_of(self._fn)
 
     def how_called(self) -> str:
         """What to do about an exception in the function."""
@@ -269,14 +265,11 @@ class DataOracle(DataMean):
         start, self._rebuild = raveled(params)
         given = {str(np.asarray(leaf).dtype) for leaf in jax.tree.leaves(params)} - {"float64"}
         self.converted_from = ", ".join(sorted(given))
-        self._name = name_of(loss)
-        self._compiled = Compiled(lambda x, batch: loss(self._rebuild(x), batch), self._name)
+        name = name_of(loss)
+        self._name = f"{name} over data"
+        self._compiled = Compiled(lambda x, batch: loss(self._rebuild(x), batch), name)
         self._point = start
         super().__init__(batches, TREES, start, reduction)
-
-    @property
-    def name(self) -> str:
-        return f"{self._name} over data"
 
     def unflatten(self, x: Vector) -> Any:
         """Return a point as a pytree like `params`, in float64."""

@@ -15,9 +15,8 @@ import jax
 import numpy as np
 from jax.extend import core
 
-from goldstein.calculus import atoms, operators
+from goldstein.calculus import Expression, Variable, atoms, operators
 from goldstein.calculus.conditions import Condition, where
-from goldstein.calculus.expression import Expression, Variable
 from goldstein.calculus.tracing import Sharing, TraceError, compare
 from goldstein.errors import GoldsteinError
 from goldstein.jax.oracle import raveled
@@ -305,6 +304,3 @@ def _open(closed: Any) -> tuple[Any, Sequence[Any]]:
 def _stacked(parts: Sequence[Any]) -> Any:
     known = any(isinstance(p, Expression) for p in parts)
     return operators.stack(list(parts)) if known else np.stack(parts)
-
-
-__all__ = ["trace"]

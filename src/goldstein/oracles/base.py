@@ -35,6 +35,9 @@ class Oracle(ABC):
     #: False when `gradient` cannot be asked, because only noisy samples of it exist.
     has_gradient: bool = True
 
+    #: What messages and certificate files call it; its class, if nothing.
+    _name: str = ""
+
     def __repr__(self) -> str:
         size = "any number of" if self.dim is None else self.dim
         return f"<{type(self).__name__} {self.name}, {size} variables>"
@@ -73,7 +76,7 @@ class Oracle(ABC):
     @property
     def name(self) -> str:
         """A short name for messages and certificate files."""
-        return type(self).__name__
+        return self._name or type(self).__name__
 
 
 def name_of(fun: Any) -> str:

@@ -184,12 +184,8 @@ class Differences(Oracle):
         self, values: CountedOracle, stencil: Stencil, workers: Map = map, *, exact: bool = False
     ) -> None:
         self.values, self.stencil, self.workers, self.exact = values, stencil, workers, exact
-        self.dim = stencil.lower.size
+        self.dim, self._name = stencil.lower.size, values.name
         self._known: dict[bytes, float] = {}
-
-    @property
-    def name(self) -> str:
-        return self.values.name
 
     def refine(self) -> None:
         """Use central differences from now on."""

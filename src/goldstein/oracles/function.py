@@ -6,7 +6,6 @@ import copy
 import importlib
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from goldstein.checker.arrays import Vector
-from goldstein.checker.function import BlackBox, Layout, is_vector, put_together, shown, taken_apart
+from goldstein.checker.function import BlackBox, Layout, is_vector, shown, taken_apart
 from goldstein.errors import InputError, InputTypeError
 from goldstein.oracles.base import Oracle, name_of
 
@@ -79,10 +78,7 @@ class FiniteSum(Oracle):
             )
         self._value: Callable[[Vector], Any] | None = None
         self.has_value = value_i is not None
-
-    @property
-    def name(self) -> str:
-        return f"FiniteSum of {self.n} terms"
+        self._name = f"FiniteSum of {self.n} terms"
 
     def with_value(self, value: Callable[[Vector], Any]) -> FiniteSum:
         """Return the same sum with its values taken from `value(x)`."""
@@ -159,13 +155,9 @@ class SampleStream(Oracle):
         value: Callable[[Vector], Any] | None = None,
     ) -> None:
         _require_callable("grad", grad, "grad(x, rng)")
-        self._grad = grad
+        self._grad, self._name = grad, name_of(grad)
         self._value = value
         self.has_value = value is not None
-
-    @property
-    def name(self) -> str:
-        return name_of(self._grad)
 
     def with_value(self, value: Callable[[Vector], Any]) -> SampleStream:
         """Return the same stream with its values taken from `value(x)`."""
@@ -261,6 +253,7 @@ def flat_point(point: Any, name: str, exact: bool = False) -> tuple[Layout, Vect
     >>> layout, flat = flat_point({"b": 1.0, "W": np.ones((2, 2))}, "x0")
     >>> flat
     array([1., 1., 1., 1., 1.])
+    >>> from goldstein.checker.function import put_together
     >>> put_together(layout, flat)["W"].shape
     (2, 2)
     """
@@ -268,27 +261,8 @@ def flat_point(point: Any, name: str, exact: bool = False) -> tuple[Layout, Vect
     return layout, np.concatenate([np.zeros(0), *(array.ravel() for array in arrays)])
 
 
-def callback_of_layout(user: Callable[..., Any], layout: Layout) -> Callable[..., Any]:
-    """Return a callback that hands over points as the user wrote them."""
-    try:
-        modern = "intermediate_result" in inspect.signature(user).parameters
-    except (TypeError, ValueError):
-        modern = False
-    if not modern:
-        return lambda x: user(put_together(layout, x))
-    return lambda intermediate_result: user(
-        intermediate_result=replace(
-            intermediate_result, x=put_together(layout, intermediate_result.x)
-        )
-    )
-
-
 class _Called(BlackBox, Oracle):
     """A user's callable, by its own name; what it answers is left to the guard to judge."""
-
-    @property
-    def name(self) -> str:
-        return name_of(self.fun)
 
     def _both(self, x: Vector) -> tuple[Any, Any]:
         key, last = x.tobytes(), self._last  # as a whole: threads may ask
@@ -333,6 +307,7 @@ class FunctionOracle(_Called):
         layout: Layout | None = None,
     ) -> None:  # fmt: skip
         super().__init__(fun, jac, args, layout)
+        self._name = name_of(fun)
         if callable(jac) and not self.args and layout is None:
             # Nothing stands between the guard and the user's functions.
             self.value, self.gradient = fun, jac  # type: ignore[method-assign]
@@ -354,14 +329,11 @@ class ValueOracle(_Called):
 
     def __init__(self, fun: Any, args: Sequence[Any] = (), layout: Layout | None = None) -> None:
         super().__init__(fun, False, args, layout)
+        self._name = name_of(fun)
         if isinstance(fun, Oracle):
             self.dim, self.value = fun.dim, fun.value  # type: ignore[method-assign]
         elif not self.args and layout is None:
             self.value = fun  # type: ignore[method-assign]
-
-    @property
-    def name(self) -> str:
-        return self.fun.name if isinstance(self.fun, Oracle) else super().name
 
     def gradient(self, y: Vector) -> Vector:
         raise InputTypeError(f"of {self.name} only values can be had; its gradient was asked for.")

@@ -124,15 +124,14 @@ class Comparison:
         return f"<{len(self.parts)} constraints, {self.lb} <= F(x) <= {self.ub}>"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, kw_only=True)
 class JournalledGroup(Group):
     """A constraint whose answers are kept in a journal, under its number."""
 
-    journal: Journal | None = None
-    number: int = 0
+    journal: Journal
+    number: int
 
     def values(self, x: Vector) -> Vector:
-        assert self.journal is not None
         what = f"values of constraint {self.number}"
         return self.journal.asked(what, x, super().values, self._can_be_values)
 
@@ -141,7 +140,6 @@ class JournalledGroup(Group):
         return stored is not None and of_size(promised)(stored)
 
     def rows(self, x: Vector) -> Matrix:
-        assert self.journal is not None
         what = f"Jacobian of constraint {self.number}"
         fits = of_size(self.size * x.size)
         return self.journal.asked(what, x, super().rows, fits).reshape(self.size, x.size)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from goldstein.checker.arrays import Indices, Matrix, Vector
 from goldstein.errors import InputError, InputTypeError
-from goldstein.extras import missing_extra
+from goldstein.extras import from_extra
 from goldstein.oracles.base import Oracle
 
 #: A value and a gradient.
@@ -96,12 +96,9 @@ class PartiallySeparable(Oracle):
         self.dim = least if dim is None else int(dim)
         #: How many elements there are.
         self.elements = sum(len(group.indices) for group in self._groups)
+        self._name = f"sum of {self.elements} elements"
         #: Answers for the elements at the points that were asked about last.
         self._known: dict[str, tuple[Vector, Any]] = {}
-
-    @property
-    def name(self) -> str:
-        return f"sum of {self.elements} elements"
 
     @property
     def indices(self) -> Indices:
@@ -254,10 +251,8 @@ def mapped(workers: Workers) -> Iterator[Mapped]:
     if workers in (None, 1, map):
         yield map
     elif isinstance(workers, int):
-        try:
+        with from_extra(f"workers={workers}", "joblib", "sklearn"):
             import joblib
-        except ImportError:
-            raise missing_extra(f"workers={workers}", "joblib", "sklearn") from None
         with joblib.Parallel(n_jobs=workers, max_nbytes=None) as pool:
             call = joblib.delayed
             yield lambda function, items: list(pool(call(function)(item) for item in items))

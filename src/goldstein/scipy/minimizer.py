@@ -20,7 +20,7 @@ from goldstein.errors import InputError, OracleError
 from goldstein.numerics.streams import seed_from, smallest_delta, stream
 from goldstein.oracles.problem import given, lacks_gradient
 from goldstein.result import Result, Status
-from goldstein.solvers.loop import takes_result
+from goldstein.solvers.loop import teller
 
 #: Accuracy without `tol`: SciPy's own default for gradients.
 TOL = 1e-5
@@ -284,25 +284,20 @@ class _Watch:
     """The user's callback with SciPy's OptimizeResult, and the limit on steps."""
 
     def __init__(self, callback: Callable[..., Any] | None, most: int | None) -> None:
-        self.callback, self.most = callback, most
+        self.most = most
         self.steps, self.exhausted, self.raised = 0, False, False
         self.limit = f"the limit of maxiter = {most} descent steps was reached"
-        self.modern = callback is not None and takes_result(callback)
+        self.tell = None if callback is None else teller(callback)
 
     def adapted(self) -> Callable[..., Any] | None:
-        return None if self.callback is None and self.most is None else self._told
+        return None if self.tell is None and self.most is None else self._told
 
     def _told(self, intermediate_result: Any) -> Any:
         self.steps += 1
         answer = None
-        if self.callback is not None:
-            seen = OptimizeResult(vars(intermediate_result))
+        if self.tell is not None:
             try:
-                answer = (
-                    self.callback(intermediate_result=seen)
-                    if self.modern
-                    else self.callback(seen.x)
-                )
+                answer = self.tell(OptimizeResult(vars(intermediate_result)))
             except StopIteration:
                 self.raised = True
                 raise

@@ -17,13 +17,15 @@ import inspect
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from goldstein import errors
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.checker.function import Layout, put_together
 from goldstein.numerics.streams import smallest_delta
 from goldstein.oracles import CountedOracle
 from goldstein.result import History, Status
@@ -412,29 +414,31 @@ def stopped(cause: BaseException, oracle: CountedOracle, request: Request) -> St
     return Status.STOPPED
 
 
-def takes_result(callback: Callable[..., Any]) -> bool:
-    """Whether a callback has SciPy's new signature, `callback(intermediate_result=...)`."""
-    try:
-        return "intermediate_result" in inspect.signature(callback).parameters
-    except (TypeError, ValueError):
-        return False
+def teller(callback: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Serve both of SciPy's signatures: `callback(x)` and `callback(intermediate_result=...)`."""
+    with suppress(TypeError, ValueError):
+        if "intermediate_result" in inspect.signature(callback).parameters:
+            return lambda seen: callback(intermediate_result=seen)
+    return lambda seen: callback(seen.x)
+
+
+def callback_of_layout(user: Callable[..., Any], layout: Layout) -> Callable[..., Any]:
+    """Return a callback that hands over points as the user wrote them."""
+    tell = teller(user)
+    return lambda intermediate_result: tell(
+        replace(intermediate_result, x=put_together(layout, intermediate_result.x))
+    )
 
 
 def adapt_callback(callback: Callable[..., Any] | None) -> Told | None:
-    """Serve both of SciPy's signatures: `callback(x)` and `callback(intermediate_result=...)`."""
+    """Return what tells a callback of a state; a true answer stops the run."""
     if callback is None:
         return None
-    modern, user = takes_result(callback), callback
+    tell = teller(callback)
 
     def notify(state: State, calls: int) -> None:
-        if modern:
-            answer = user(
-                intermediate_result=Intermediate(
-                    state.x.copy(), state.fx, state.bound, calls, state.violation
-                )
-            )
-        else:
-            answer = user(state.x.copy())
+        seen = Intermediate(state.x.copy(), state.fx, state.bound, calls, state.violation)
+        answer = tell(seen)
         if isinstance(answer, bool | np.bool_) and answer:
             raise StopIteration
 

@@ -10,19 +10,11 @@ import importlib
 import io
 import json
 import math
+import typing
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import (
-    Any,
-    ClassVar,
-    Protocol,
-    Self,
-    TypeVar,
-    dataclass_transform,
-    get_args,
-    runtime_checkable,
-)  # fmt: skip
+from typing import Any, ClassVar, Protocol, Self, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -186,7 +178,7 @@ def is_layout(data: Any, depth: int = 0) -> bool:
     return data[0] in ("dict", "list", "tuple") and all(is_layout(p, depth + 1) for p in parts)
 
 
-@runtime_checkable
+@typing.runtime_checkable
 class Certificate(Protocol):
     """A claim about a point, with its evidence.
 
@@ -202,15 +194,10 @@ class Certificate(Protocol):
     """
 
     kind: ClassVar[str]
-
-    @property
-    def x(self) -> NDArray[np.float64]: ...
-    @property
-    def eps(self) -> float: ...
-    @property
-    def delta(self) -> float: ...
-    @property
-    def label(self) -> Label: ...
+    x: NDArray[np.float64]
+    eps: float
+    delta: float
+    label: Label
 
     def verify(self, fun: Any) -> Verification:
         """Re-derive the claim from the function alone."""
@@ -229,19 +216,7 @@ class Certificate(Protocol):
         """One line for people."""
 
 
-#: The kinds of the library: their modules and classes, loaded when they are needed.
-_OWN = {
-    "goldstein": ("goldstein", "GoldsteinCertificate"),
-    "near": ("near", "NearCertificate"),
-    "kkt": ("kkt", "KKTCertificate"),
-    "minimum": ("minimum", "MinimumCertificate"),
-    "refutation": ("minimum", "Refutation"),
-    "plus": ("goldstein", "PlusCertificate"),
-    "near-kkt": ("near", "NearKKTCertificate"),
-    "values": ("values", "ValuesCertificate"),
-    "values-kkt": ("values", "ValuesKKTCertificate"),
-}
-
+#: The kinds by name; those of the library are there once `goldstein.certificates` is loaded.
 _registered: dict[str, type] = {}
 
 #: As `json.dumps(..., sort_keys=True)` does, which makes an encoder each time.
@@ -268,13 +243,11 @@ def certificate_kind(name: str) -> Any:
     >>> certificate_kind("near").__name__
     'NearCertificate'
     """
-    if name in _registered:
-        return _registered[name]
-    if name not in _OWN:
-        known = ", ".join(sorted({*_OWN, *_registered}))
+    importlib.import_module("goldstein.certificates")
+    if name not in _registered:
+        known = ", ".join(sorted(_registered))
         raise InputError(f"unknown kind of certificate: {name!r}; known are {known}.")
-    module, attribute = _OWN[name]
-    return getattr(importlib.import_module(f"goldstein.certificates.{module}"), attribute)
+    return _registered[name]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -317,12 +290,13 @@ def real_numbers(name: str, values: Any) -> NDArray[np.float64]:
     return np.array(exact_floats(values, name, finite=False))
 
 
-@dataclass_transform(
+@typing.dataclass_transform(
     frozen_default=True, eq_default=False, field_specifiers=(dataclasses.field, array, text)
 )
 def record(cls: type[T]) -> type[T]:
-    """Make a dataclass of a kind of certificate (a decorator)."""
-    return dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
+    """Make a dataclass of a kind of certificate, and make it known (a decorator)."""
+    made = dataclasses.dataclass(frozen=True, eq=False, repr=False)(cls)
+    return register(made) if "kind" in vars(made) else made
 
 
 class Stored:

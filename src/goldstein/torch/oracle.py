@@ -55,17 +55,13 @@ class TensorOracle(Oracle):
         spread: bool,
         form: Callable[[list[torch.Tensor]], Any] = list,
     ) -> None:
-        self._fn = fn
+        self._fn, self._name = fn, name_of(fn)
         self._params = params
         self._form = form
         self._spread = spread
         self._watched: set[str] = set()
         self.start = flatten(params)
         self.dim = self.start.size
-
-    @property
-    def name(self) -> str:
-        return name_of(self._fn)
 
     def how_called(self) -> str:
         """What to do about an exception in the function."""
@@ -473,7 +469,8 @@ class PrecisionWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         answer = func(*args, **(kwargs or {}))
         if any(self._is_marked(leaf) for leaf in tree_leaves((args, kwargs))):
             for leaf in tree_leaves(answer):
-                if isinstance(leaf, torch.Tensor) and _is_inexact(leaf):
+                number = isinstance(leaf, torch.Tensor)
+                if number and (leaf.is_floating_point() or leaf.is_complex()):
                     data_mean.require_float64(leaf.dtype, self._what)
                     self._mark(leaf)
                     self.numbers += leaf.numel()
@@ -489,10 +486,6 @@ class PrecisionWatch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if not isinstance(leaf, torch.Tensor) or leaf.layout is not torch.strided:
             return False
         return leaf.untyped_storage()._cdata in self._marked
-
-
-def _is_inexact(tensor: torch.Tensor) -> bool:
-    return tensor.is_floating_point() or tensor.is_complex()
 
 
 class DataOracle(data_mean.DataMean):
@@ -564,10 +557,6 @@ class DataOracle(data_mean.DataMean):
         self._computed = math.inf
         super().__init__(data, TREES, flatten(self._params), reduction)
         self._divisor = divisor(self._loss_fn, reduction)
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     @property
     def meta(self) -> dict[str, Any]:

@@ -166,12 +166,9 @@ class RankSum(Oracle):
             raise InputError(f"ridge must be nonnegative and finite, got {ridge!r}.")
         compare({"the number of variables": str(part.dim), "ridge": repr(self._ridge.tolist())})
         self._part = part
+        self._name = f"{part.name} over {dist.get_world_size()} processes"
         self.dim = part.dim
         self.knows_kinks = part.knows_kinks
-
-    @property
-    def name(self) -> str:
-        return f"{self._part.name} over {dist.get_world_size()} processes"
 
     def value(self, x: Vector) -> float:
         require_same_point(x)

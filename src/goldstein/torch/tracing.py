@@ -9,9 +9,8 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.nn.utils.stateless import _reparametrize_module
 
-from goldstein.calculus import atoms, operators
+from goldstein.calculus import Expression, Variable, atoms, operators
 from goldstein.calculus.conditions import Condition, where
-from goldstein.calculus.expression import Expression, Variable
 from goldstein.calculus.tracing import Sharing, TraceError, compare
 from goldstein.errors import GoldsteinError, InputTypeError
 from goldstein.torch.oracle import flatten, listed, unflatten
@@ -184,10 +183,6 @@ def _topk(u: Any, k: int, dim: int = -1, largest: bool = True, sorted: bool = Tr
     return np.take(found, np.arange(k), dim), None
 
 
-def _median(u: Any) -> Any:
-    return atoms.sort(u.reshape(u.size))[(u.size - 1) // 2]  # the lower one of two
-
-
 def _norm(u: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, **_: Any) -> Any:
     flat = u.reshape(u.size) if dim is None else u
     axis = dim[0] if isinstance(dim, list | tuple) and len(dim) == 1 else _dims(dim)
@@ -205,10 +200,6 @@ def _nll(u: Any, target: Any, weight: Any = None, reduction: int = 1, *more: Any
     return [each, each.mean(), each.sum()][reduction], None
 
 
-def _elu(u: Any, alpha: float = 1.0, *more: Any) -> Any:
-    return np.maximum(u, 0.0) + (np.exp(np.minimum(u, 0.0)) - 1.0) * alpha
-
-
 _RULES: dict[str, Callable[..., Any]] = {
     "add": lambda a, b, alpha=1: a + (b if alpha == 1 else b * alpha),
     "sub": lambda a, b, alpha=1: a - (b if alpha == 1 else b * alpha),
@@ -217,7 +208,9 @@ _RULES: dict[str, Callable[..., Any]] = {
     "square": np.square, "reciprocal": lambda u: 1.0 / u, "rsqrt": lambda u: 1.0 / np.sqrt(u),
     "sigmoid": atoms.sigmoid, "relu": atoms.relu, "leaky_relu": atoms.leaky_relu,
     "hardtanh": lambda u, low=-1.0, high=1.0: np.clip(u, low, high),
-    "silu": lambda u: u * atoms.sigmoid(u), "elu": _elu,
+    "silu": lambda u: u * atoms.sigmoid(u),
+    "elu": lambda u, alpha=1.0, *more: (
+        np.maximum(u, 0.0) + (np.exp(np.minimum(u, 0.0)) - 1.0) * alpha),
     "softplus": lambda u, beta=1.0, threshold=20.0: atoms.softplus(u * beta) / beta,
     "atan": np.arctan, "asinh": np.arcsinh,
     **{name: getattr(np, name) for name in (
@@ -239,7 +232,8 @@ _RULES: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("mv", "mm", "bmm", "dot", "matmul"), operator.matmul),
     "addmm": lambda c, a, b: c + a @ b,
     "linear": lambda u, w, b=None: u @ np.transpose(w) + (0.0 if b is None else b),
-    "sort": _order, "topk": _topk, "median": _median,
+    "sort": _order, "topk": _topk,
+    "median": lambda u: atoms.sort(u.reshape(u.size))[(u.size - 1) // 2],  # the lower one of two
     "logsumexp": lambda u, dim, keepdim=False: atoms.log_sum_exp(u, _dims(dim), keepdim),
     "_log_softmax": _log_softmax,
     "_softmax": lambda u, dim, *more: np.exp(_log_softmax(u, dim)),
@@ -253,5 +247,3 @@ _RULES: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("clone", "detach", "alias", "_to_copy", "lift_fresh_copy", "contiguous"),
                     lambda u, **_: u),
 }  # fmt: skip
-
-__all__ = ["trace"]
