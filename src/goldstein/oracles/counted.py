@@ -10,16 +10,9 @@ from typing import Any, NoReturn, TypeVar
 import numpy as np
 from scipy.linalg.blas import ddot
 
+from goldstein import errors
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.function import shown
-from goldstein.errors import (
-    GoldsteinError,
-    InputError,
-    KinkError,
-    OracleError,
-    OutOfCalls,
-    OutOfTime,
-)
 from goldstein.oracles.base import Oracle, Wrapper
 
 #: What a value usually is.
@@ -183,7 +176,7 @@ _DOUBLE = np.dtype(np.float64)
 _COARSE_FLOOR = 100 * 2.0**-24
 
 
-E = TypeVar("E", bound=GoldsteinError)
+E = TypeVar("E", bound=errors.GoldsteinError)
 S = TypeVar("S")
 
 #: Something like `map`: it may evaluate in any order, and returns the answers in the order given.
@@ -261,7 +254,7 @@ class CountedOracle(Wrapper):
         #: Set when gradients arrive in less than double precision: the name of that precision.
         self.coarse = ""
         #: The last exception of the function; whoever asked may have held it back.
-        self.failure: OracleError | None = None
+        self.failure: errors.OracleError | None = None
         #: What it has said to the search that runs, where that is remembered.
         self.answers: Any = None
         #: The point around which values and gradients were compared last, and what was said there.
@@ -300,7 +293,7 @@ class CountedOracle(Wrapper):
     def values_at(self, points: Matrix, workers: Map = map) -> Vector:
         """Return the values at many points, asked for through a map that may work in parallel."""
         if self.calls + len(points) > self.limit:
-            raise OutOfCalls("values")
+            raise errors.OutOfCalls("values")
         self._count(values=len(points))
         answers = np.empty(len(points))
         for k, raw in enumerate(workers(Attempt(self.inner.value), list(points.copy()))):
@@ -322,7 +315,7 @@ class CountedOracle(Wrapper):
         """
         try:
             return self.value(x)
-        except OracleError as failure:
+        except errors.OracleError as failure:
             if failure.value is not None:
                 return math.inf
             raise
@@ -343,7 +336,7 @@ class CountedOracle(Wrapper):
         answers = self.workers(Attempt(self.inner.gradient), list(now.copy()))
         for y, raw in zip(now, answers, strict=True):
             self._count(gradients=1)
-            if isinstance(raw, KinkError):
+            if isinstance(raw, errors.KinkError):
                 yield None
             elif isinstance(raw, Exception):
                 self._fail(raw, y, "gradient")
@@ -362,14 +355,14 @@ class CountedOracle(Wrapper):
 
     def _require_room(self, what: str) -> None:
         if self.calls >= self.limit:
-            raise OutOfCalls(what)
+            raise errors.OutOfCalls(what)
         if self.deadline < math.inf and time.perf_counter() > self.deadline:
-            raise OutOfTime(what)
+            raise errors.OutOfTime(what)
 
     def _asked(self, question: Callable[[Vector], Any], y: Vector, what: str) -> Any:
         try:
             return question(y.copy() if y.size < _LARGE else self._lent(y))
-        except GoldsteinError as ours:  # a kink, a refused checkpoint: messages of our own
+        except errors.GoldsteinError as ours:  # a kink, a refused checkpoint: messages of our own
             self._noted(ours)
             raise
         except Exception as failure:
@@ -377,7 +370,7 @@ class CountedOracle(Wrapper):
 
     def _fail(self, failure: Exception, y: Vector, what: str) -> NoReturn:
         """Raise an exception that was the answer of an `Attempt`."""
-        if isinstance(failure, GoldsteinError):
+        if isinstance(failure, errors.GoldsteinError):
             raise failure
         raise self._raised(failure, y, what) from failure
 
@@ -403,7 +396,7 @@ class CountedOracle(Wrapper):
         """Count calls that compiled code made without coming by here; it must know the limit."""
         self._count(values, gradients)
         if self.calls > self.limit:
-            raise OutOfCalls(f"{self.calls - int(self.limit)} calls too many were made")
+            raise errors.OutOfCalls(f"{self.calls - int(self.limit)} calls too many were made")
 
     def close(self) -> None:
         """Ask nothing any more, whatever was kept back: the function does not return."""
@@ -436,7 +429,7 @@ class CountedOracle(Wrapper):
             return
         floor = _COARSE_FLOOR * max(1.0, float(np.abs(x).max()))
         if delta < floor:
-            raise InputError(
+            raise errors.InputError(
                 f"{self.name} returns gradients in {self.coarse}, which cannot resolve a ball of "
                 f"radius {delta:g}; compute in float64, or ask for delta >= {floor:.2g}."
             )
@@ -453,23 +446,23 @@ class CountedOracle(Wrapper):
             np.copyto(self._spare, x)
         return self._spare
 
-    def _raised(self, failure: Exception, at: Vector, what: str) -> OracleError:
+    def _raised(self, failure: Exception, at: Vector, what: str) -> errors.OracleError:
         raised = f"{what} raised {type(failure).__name__}: {failure}"
         return self._noted(self._error(raised, at, self._mend(failure, at)))
 
     def _noted(self, error: E) -> E:
-        if isinstance(error, OracleError):
+        if isinstance(error, errors.OracleError):
             self.failure = error
         return error
 
-    def _error(self, what: str, at: Vector, advice: str) -> OracleError:
+    def _error(self, what: str, at: Vector, advice: str) -> errors.OracleError:
         shown = np.array2string(at, threshold=8, edgeitems=3, precision=6)
         if not np.isfinite(at).all():
             advice = (
                 "The search itself overflowed on its way there: squares of numbers beyond 1e154 "
                 "do. Divide the function by a constant, or start elsewhere."
             )
-        return OracleError(
+        return errors.OracleError(
             f"{self.name}: {what} (call {self.calls}, at x = {shown}). {advice}",
             np.array(at),
             self.calls,

@@ -11,18 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from goldstein import errors
 from goldstein.checker.arrays import Vector
 from goldstein.checker.blackbox.differences import COARSEST, HEAVY, RESOLVED, Differences
 from goldstein.checker.constrained.limits import Box, as_box
-from goldstein.errors import (
-    ContradictedError,
-    InputError,
-    KinkError,
-    NotCertifiableError,
-    NotDeterministicError,
-    UnresolvedError,
-    WrongGradientError,
-)
 from goldstein.numerics.streams import seed_from, stream
 from goldstein.oracles.base import Oracle
 from goldstein.oracles.counted import CountedOracle
@@ -107,13 +99,13 @@ def check_gradient(
     <GradientCheck FAILED: coordinate 1: gradient 5, differences of values say 1>
     """
     if x is None:
-        raise InputError("check_gradient needs a point x around which to look.")
+        raise errors.InputError("check_gradient needs a point x around which to look.")
     if points < 1:
-        raise InputError(f"points must be at least 1, got {points}.")
+        raise errors.InputError(f"points must be at least 1, got {points}.")
     oracle = CountedOracle(as_oracle(fun, jac, args))
     centre = np.asarray(x, dtype=np.float64)
     if centre.ndim != 1 or not np.isfinite(centre).all():
-        raise InputError(f"x must be a finite vector, got shape {centre.shape}.")
+        raise errors.InputError(f"x must be a finite vector, got shape {centre.shape}.")
     draw = stream(seed_from(rng), 0, "check_gradient")
     looked_at = np.arange(centre.size)
     if centre.size > max_coordinates:
@@ -124,7 +116,7 @@ def check_gradient(
         y = centre + radius * np.maximum(1.0, np.abs(centre)) * draw.uniform(-1, 1, centre.size)
         try:
             g = oracle.gradient(y)
-        except KinkError:
+        except errors.KinkError:
             continue
         gradients[p], size = g[looked_at], float(np.abs(g).max())
         for j, i in enumerate(looked_at):
@@ -132,7 +124,7 @@ def check_gradient(
         # A gradient of zeros is measured by the slopes it misses.
         off[p] /= max(size, float(np.abs(slopes[p]).max())) or 1.0
     if np.isnan(off).all():
-        raise InputError("every random point hit a kink; give another x or a larger radius.")
+        raise errors.InputError("every random point hit a kink; give another x or a larger radius.")
     typical = np.nanmedian(off, axis=0)
     bad = np.flatnonzero(typical > tolerance)
     worst, message = float(typical.max()), f"{looked_at.size} coordinates agree at {points} points"
@@ -232,7 +224,7 @@ def _differences(
 def _is_enclosed(f: Any) -> bool:
     """Does a check read the formula of f, whatever float64 makes of it?"""
     if f.is_written:
-        with suppress(NotCertifiableError):
+        with suppress(errors.NotCertifiableError):
             return f.program() is not None
     return False
 
@@ -258,9 +250,9 @@ def resolution_of(
         if not (looked.clear and again.clear):
             found = np.maximum(found, np.minimum(BY_LUCK * found, COARSE * delta))
         elif not all(again.agree(*step)[0] for step in steps):
-            raise UnresolvedError(STRICTLY * delta)
+            raise errors.UnresolvedError(STRICTLY * delta)
     if found.max() > COARSE * delta:
-        raise UnresolvedError(STRICTLY * delta)
+        raise errors.UnresolvedError(STRICTLY * delta)
     return found
 
 
@@ -286,10 +278,10 @@ def required_resolution(
     """
     try:
         return resolution_of(oracle, x, delta, seed, known)
-    except ContradictedError as found:
+    except errors.ContradictedError as found:
         if found.gap:
-            raise NotDeterministicError(oracle.name, found.gap) from None
-        raise WrongGradientError(oracle.name) from None
+            raise errors.NotDeterministicError(oracle.name, found.gap) from None
+        raise errors.WrongGradientError(oracle.name) from None
 
 
 def gradient_is_wrong(
@@ -311,6 +303,6 @@ def gradient_is_wrong(
     if looked is not None:
         try:
             looked.at_random()
-        except ContradictedError:
+        except errors.ContradictedError:
             return True
     return False
