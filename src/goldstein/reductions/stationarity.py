@@ -504,14 +504,15 @@ def prove(problem: Problem, hint: Any, request: Request, deadline: float) -> Att
 
 
 def by_rows(problem: Problem, x: Vector, request: Request, deadline: float, stay: bool) -> Any:
-    """Return what the multipliers of a large function of rows show; None where it is none.
+    """Return what the multipliers of a function of rows show; None where it is none.
 
-    It is about a point found from x, or x itself: then it may be a lower point.
+    It is about a point found from x, or x itself: then it may be a lower point. Of a function that
+    is not large only a strict minimum counts, for a search may show more than a gap.
     """
     fun: Any = problem.f.plain
     with suppress(errors.GoldsteinError):
         program = None if problem.limited or not fun.is_written else fun.program()
-        if program is None or not is_large(program):
+        if program is None:
             return None
         found, best = minimum_by_rows(program, x, deadline, stay)
         if found.eps > (request.eps or FLAT) or found.gap > FLAT * max(1.0, abs(fun.value(x))):
@@ -521,7 +522,7 @@ def by_rows(problem: Problem, x: Vector, request: Request, deadline: float, stay
                 more = prove_minimum(program, found.x, found.x.tolist(), deadline)
                 if more is not None and more.strict and is_minimum(more, request.eps, 0.0):
                     return more
-        return found
+        return found if is_large(program) else None
     return None
 
 
