@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 import goldstein as gs
 from goldstein.construction.minimum import refuted
@@ -241,3 +242,37 @@ def test_a_run_out_of_time_tries_no_further_proof(monkeypatch: Any) -> None:
     begin = time.perf_counter()
     gs.minimize(F, np.ones(1000), max_time=0.5, eps=1e-4, delta=1e-4, stationarity="minimum", rng=0)
     assert sum(t > begin + 0.5 for t in tried) <= 1
+
+
+@pytest.mark.parametrize("shape", [(40, 5), (120, 25)])
+def test_a_vertex_of_absolute_deviations_takes_no_search(shape: tuple[int, int]) -> None:
+    rng = np.random.default_rng(1)
+    A = rng.standard_normal(shape)
+    b = A @ rng.standard_normal(shape[1]) + rng.standard_t(2, shape[0])
+    F = gs.norm1(A @ gs.Variable(shape[1]) - b)
+    res = gs.minimize(F, np.zeros(shape[1]), eps=1e-6, delta=1e-6, stationarity="minimum", rng=0)
+    found = res.certificate
+    assert (res.success, found.scope, found.strict) == (True, "global", True)
+    assert res.nfev + res.ngev <= 5
+    lowest = np.abs(A @ linear_program(A, b) - b).sum()
+    assert found.gap <= 1e-7
+    assert abs(F.value(res.x) - lowest) <= 1e-9 * lowest
+
+
+def test_minima_that_are_not_alone_are_searched_for_as_before() -> None:
+    """Two equal columns: no vertex is strict, and what a search shows is more than a gap."""
+    A = np.repeat(np.random.default_rng(2).standard_normal((30, 3)), 2, axis=1)
+    F = gs.norm1(A @ gs.Variable(6) - A[:, 0])
+    res = gs.minimize(F, np.ones(6), eps=1e-4, delta=1e-4, stationarity="minimum", rng=0)
+    assert res.success
+    assert res.ngev > 5
+    assert not res.certificate.unique
+
+
+def linear_program(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return the x of least absolute deviations."""
+    n, d = A.shape
+    one = np.eye(n)
+    c = np.concatenate([np.zeros(d), np.ones(2 * n)])
+    limits = [(None, None)] * d + [(0, None)] * (2 * n)
+    return linprog(c, A_eq=np.hstack([A, one, -one]), b_eq=b, bounds=limits).x[:d]

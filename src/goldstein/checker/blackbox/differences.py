@@ -151,7 +151,9 @@ class Differences:
                     accused = True
                     self._require_same(y, g)
                     self._require_kink(y, g, agreed)
-            z = self._near(y, min(BESIDE * finest * NEXT ** (rounds // 2), 0.5 * self.delta))
+            # Every other look is one of those by which y may be left behind.
+            reach = (0.5 * self.delta, RESOLVED * self._coarsest)[rounds % 2]
+            z = self._near(y, min(BESIDE * finest * NEXT ** (rounds // 2), reach))
             h = self._gradient(z)
             if h is not None:
                 alike = np.linalg.norm(h - g) <= ALIKE * np.linalg.norm(g)
@@ -163,7 +165,7 @@ class Differences:
                     beyond = min(beyond, max(agreed, away))
                 alikes += bool(alike)
                 others += bool(verdict)
-                if others > SEVERAL and not alikes:
+                if others > SEVERAL and not alikes and beyond < math.inf:
                     break
                 contradictions += bool(alike and verdict is False)
             rounds += 1
