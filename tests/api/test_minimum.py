@@ -259,6 +259,19 @@ def test_a_vertex_of_absolute_deviations_takes_no_search(shape: tuple[int, int])
     assert abs(F.value(res.x) - lowest) <= 1e-9 * lowest
 
 
+def test_a_point_next_to_the_minimum_has_it_within_delta() -> None:
+    """The one next to it is lower, and still what certify was asked about is shown, not denied."""
+    rng = np.random.default_rng(3)
+    A = rng.standard_normal((40, 4))
+    b = A @ rng.standard_normal(4) + rng.standard_normal(40)
+    F = gs.norm1(A @ gs.Variable(4) - b)
+    x = linear_program(A, b) + 1e-6
+    found = gs.certify(F, x, eps=1e-6, delta=1e-3, stationarity="minimum", rng=0)
+    assert isinstance(found, gs.MinimumCertificate)
+    assert 0 < found.delta <= 1e-3
+    assert found.strict
+
+
 def test_minima_that_are_not_alone_are_searched_for_as_before() -> None:
     """Two equal columns: no vertex is strict, and what a search shows is more than a gap."""
     A = np.repeat(np.random.default_rng(2).standard_normal((30, 3)), 2, axis=1)

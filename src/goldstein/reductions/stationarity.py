@@ -514,15 +514,16 @@ def by_rows(problem: Problem, x: Vector, request: Request, deadline: float, stay
         program = None if problem.limited or not fun.is_written else fun.program()
         if program is None:
             return None
+        large = is_large(program)
         found, best = minimum_by_rows(program, x, deadline, stay)
         if found.eps > (request.eps or FLAT) or found.gap > FLAT * max(1.0, abs(fun.value(x))):
-            return lower_point(program, x, best) if stay else None
+            return lower_point(program, x, best) if stay and large else None
         if max(node.size for node in program.nodes) * program.dim <= SOME:
             with suppress(errors.GoldsteinError):
                 more = prove_minimum(program, found.x, found.x.tolist(), deadline)
                 if more is not None and more.strict and is_minimum(more, request.eps, 0.0):
                     return more
-        return found if is_large(program) else None
+        return found if large else None
     return None
 
 
