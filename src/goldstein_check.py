@@ -22,7 +22,7 @@ minimum    A function below f, strongly convex on a ball around a pivot, or ever
 
 # ruff: noqa: E401, E501, E701, I001 (to be read in one sitting: a tight layout)
 # fmt: off
-import collections, copy, decimal, functools, itertools, json, math, operator, os, re, stat, sys, zlib
+import collections, copy, decimal, functools, itertools, json, math, operator, os, re, sys, zlib
 from fractions import Fraction
 
 MAX_BYTES, MAX_SIZE, MAX_DEGREE = 2**26, 2**22, 32  # of the file; entries of a node; polynomials
@@ -32,8 +32,7 @@ LONG, Q = 2 * PRECISION, PRECISION + 64  # longer denominators are rounded, wher
 KINKED, SIDE = ("piecewise", "max", "norm2"), "on which side of a kink the point lies"
 class Unreadable(Exception): """The file is not a proof file, or is too much work."""
 class Refused(Exception): """The evidence does not prove the claim."""
-spent = 0.0
-INF, ZERO = math.inf, Fraction(0)
+INF, ZERO, spent = math.inf, Fraction(0), [0]  # about nanoseconds
 class Room:
     """What holds memory, which is bounded, and gives it back in the end."""
     kept = room = 0  # bits, of all and of this
@@ -43,13 +42,11 @@ class Room:
         need(Room.kept <= MEMORY, "checking it takes too much memory")
     def __del__(self): Room.kept -= self.room
 def spend(count, bits=64, other=64):  # bounds the time: products of numbers of so many bits
-    global spent
-    spent += count * (100 + (bits >> 5) * (other >> 5))
-    need(spent <= BUDGET, "checking it takes too long")
-def need(condition, what):
-    if not condition: raise Unreadable(what)
-def refuse(condition, why):
-    if condition: raise Refused(why)
+    spent[0] += count * (100 + (bits >> 5) * (other >> 5))
+    need(spent[0] <= BUDGET, "checking it takes too long")
+def need(condition, what, error=Unreadable):
+    if not condition: raise error(what)
+def refuse(condition, why): need(not condition, why, Refused)
 
 # --- vectors of rationals, or of intervals -------------------------------------------------------
 class Vec(Room):
@@ -106,9 +103,7 @@ def longer(v, bound):
 def add_series(a, b): return [p + q if p and q else p or q for p, q in itertools.zip_longest(a, b)]
 def multiply_series(a, b):
     refuse(len(a) + len(b) > MAX_DEGREE + 2, "along a direction a degree is too high")
-    out = []
-    for i, p in enumerate(a): out = add_series(out, [None] * i + [p * q for q in b])
-    return out
+    return functools.reduce(add_series, ([None] * i + [p * q for q in b] for i, p in enumerate(a)))
 def horner(tables, piece, u):
     """Evaluate the polynomial of its piece at every entry of a series."""
     out = [tables[-1].take(piece)]
@@ -123,9 +118,8 @@ class Node(Room):
     bends, den, columns = (), 1, 1
     def apply(self, v, rows):
         spend(2 * (2 - v.exact) * self.work, v.bits, self.bits)
-        return v.each(lambda up, down: [
-            sum([a * (up if a > 0 else down)[k * self.columns + j] for k, a in row])
-            for row in rows for j in range(self.columns)], self.den)
+        return v.each(lambda up, down: [sum([a * (up if a > 0 else down)[k * self.columns + j] for k, a in row])
+                                        for row in rows for j in range(self.columns)], self.den)
     def forward(self, args, piece):
         """Return the node's series from those of its arguments."""
         u = args[0]
@@ -144,56 +138,42 @@ class Node(Room):
             case "add": return [g] * len(self.of)
             case "piecewise": return [g * horner(self.slopes, piece, args)[0]]
             case "multiply": return [g * args[1], g * args[0]]
-            case "max":
-                row_of = {i: k for k, i in enumerate(piece)}
-                return [g.each(lambda ends, _: [ends[row_of[i]] if i in row_of else 0
-                                                for i in range(self.size * self.columns)])]
         spread = g.take([i for i in range(self.size) for _ in range(self.columns)])
+        if self.op == "max":
+            chosen = [int(i == best) for k, best in enumerate(piece) for i in self.row(k)]
+            return [spread * Vec(chosen, chosen, 1)]
         slopes = [smooth_row(self.op, spans(way))[1] if way else [NIL] * self.columns
                   for way in piece or self.split(args[0])]  # where norm2 is constantly 0: none
         return [spread * rounded([s for row in slopes for s in row])]
-    def still(self, i, args, piece, loose, values):
-        """Say whether entry i is constant near a point, the same of the arguments being known."""
-        if self.op == "multiply" and any(m[i] and not v.lo[i] and not v.hi[i] for m, v in zip(args, values)):
-            return True  # 0 times whatever moves
-        if self.op == "piecewise" and i not in loose and not any(self.tables[1][piece[i]]): return True
-        if self.op == "max": return args[0][piece[i]]  # what stays tied is equal to it, or constant
-        return all(args[a][j] for a, j, _ in self.links(i))
-    def links(self, i):
+    def links(self, i, piece=None):
         """Return what an entry is made of: argument, place, and its factor (times den) in a sum."""
         row, j = divmod(i, self.columns)
+        if self.op == "max": return [(0, piece[i], 1)]
         if self.op == "affine": return [(0, k * self.columns + j, a) for k, a in self.table[row]]
         if len(self.of) > 1: return [(a, i, 1) for a in range(len(self.of))]
         return [(0, j, 1) for j in self.row(i)]
     def row(self, i): return range(i * self.columns, (i + 1) * self.columns)  # of the argument
     def split(self, v): return [v.take(self.row(i)) for i in range(self.size)]
-def ancestors(nodes, k):
-    """Return node k and all it depends on, in order."""
-    seen = {k}
-    spend(k)
-    for a in filter(seen.__contains__, range(k, 0, -1)):
-        spend(10 + len(nodes[a].of))
-        seen.update(nodes[a].of)
-    return sorted(seen)
 
 class Side:
     """The function just beside y: on y + t v for all small t > 0, or at y itself if v is None.
     Which piece rules is decided exactly, entry by entry. An entry that is on a kink must leave it
     along v, unless it is constant here (`loose`): then the kink is never crossed. `felt` are the
-    nodes that v takes to one side. `values` at y are the same for all v.
+    nodes that v takes to one side, and what depends on them. `values` at y are the same for all v;
+    for values alone y is `fixed`: all is constant, and on a kink all pieces have the same value.
 
     On the line an argument of a kink is a polynomial in t, whose coefficients are numbers, or
     enclosed where constants are irrational. For small t the first one that is not 0 decides. An
     enclosure decides only if 0 is outside (for max: if it is apart from the others, for norm2: if
     some entry is not 0): all before it are exactly 0. If not, the line is refused: the next
     coefficient decides nothing."""
-    def __init__(self, nodes, y, v, values, only_values=False):
+    def __init__(self, nodes, y, v, values, fixed=False):
         self.nodes, self.v, self.values = nodes, v, values
-        self.only_values = only_values  # on a kink all pieces have the same value
         self.pieces, self.loose, self.felt = {}, collections.defaultdict(set), set()
-        self.masks, self.paths = {0: [False] * len(y.lo)}, {0: [y, v]}
+        self.masks, self.paths = {0: [fixed] * len(y.lo)}, {0: [y, v]}
         spend(20 * len(nodes))
         for k, node in enumerate(nodes[1:], 1):
+            if not self.felt.isdisjoint(node.of): self.felt.add(k)
             if node.op in KINKED:
                 rule, arg = getattr(self, node.op), node.of[0]
                 self.pieces[k] = [rule(k, node, arg, values[arg], i) for i in range(node.size)]
@@ -201,27 +181,33 @@ class Side:
                 values += node.forward([[values[a]] for a in node.of], self.pieces.get(k))
     def derived(self, known, k, rule):
         """Return what is known of node k, derived from that of all it depends on."""
-        for b in ancestors(self.nodes, k) if k not in known else []:
-            if b not in known: known[b] = rule(b, [known[a] for a in self.nodes[b].of])
+        if k not in known:
+            seen = {k}
+            for a in filter(seen.__contains__, range(k, 0, -1)): seen.update(self.nodes[a].of)
+            spend(k + sum(10 + len(self.nodes[a].of) for a in seen))
+            for b in sorted(seen.difference(known)): known[b] = rule(b, [known[a] for a in self.nodes[b].of])
         return known[k]
     def steps(self, k, places):
         """Return the coefficients of t, t^2, ... of node k, unless these entries are constant."""
         if self.v is None or all(self.still(k)[i] for i in places): return []
         return self.derived(self.paths, k, lambda b, args: self.nodes[b].forward(args, self.pieces.get(b)))[1:]
-    def mask(self, b, masks):
-        node, values = self.nodes[b], [self.values[a] for a in self.nodes[b].of]
+    def mask(self, k, args):
+        node, piece, values = self.nodes[k], self.pieces.get(k), [self.values[a] for a in self.nodes[k].of]
         spend(2 * node.work)
-        known = masks, self.pieces.get(b), self.loose[b], values
-        return [node.still(i, *known) for i in range(node.size)]
+        def still(i):
+            if node.op == "multiply" and any(m[i] and not v.lo[i] and not v.hi[i] for m, v in zip(args, values)):
+                return True  # 0 times whatever moves
+            if node.op == "piecewise" and i not in self.loose[k] and not any(node.tables[1][piece[i]]): return True
+            return all(args[a][j] for a, j, _ in node.links(i, piece))  # what is tied is equal, or constant
+        return list(map(still, range(node.size)))
     def still(self, k): return self.derived(self.masks, k, self.mask)  # which entries are constant
     def vanishes(self, k, entries):
         """Prove that a sum of entries of node k is constant: it is affine here, with derivative 0."""
-        if any(not self.nodes[b].flat or b in self.felt for b in ancestors(self.nodes, k)): return False
+        if not self.nodes[k].flat or k in self.felt: return False
         top = [entries.get(i, 0) for i in range(len(self.values[k].lo))]
         found = self.gradient(k, Vec(top, top, 1))
         return not any(found.lo) and not any(found.hi)
     def require_constant(self, k, places):
-        if self.only_values: return
         right = all(self.still(k)[i] or self.vanishes(k, {i: 1}) for i in places)
         refuse(not right, "a point or direction stays on a kink, where the function need not be differentiable")
     def leave(self, k, arg, places, kinked=True):
@@ -284,15 +270,15 @@ def rounded(row):
     """Return intervals as a vector over 2^Q."""
     lo, hi = ([(grid(u[a], a == 1) * 2**Q).numerator for u in row] for a in (0, 1))
     return Vec(lo, hi, 1 << Q)
-def values_at(nodes, y): return Side(nodes, y, None, [y], only_values=True).values
-def value_of(nodes, y): return spans(values_at(nodes, y)[-1])[0]  # exactly, where it is rational
+def value_of(nodes, y):
+    """Enclose f(y): exactly, where it is rational."""
+    return spans(Side(nodes, y, None, [y], fixed=True).values[-1])[0]
 def slopes_along(nodes, y, v):
     """Enclose <g, v> for all Clarke subgradients g of f at y.
     They are convex combinations of limits of gradients at points that tend to y and are on no kink.
     There the chain rule holds: a kink has one of the slopes it has next to y, a maximum the slope
     of one of its largest entries, the norm of a vector that tends to 0 some unit vector."""
-    run = Pass(nodes, fractions(y), ZERO, {}, along=fractions(v), known=list(map(spans, values_at(nodes, y))))
-    return run.slopes[-1][0].get(0, NIL)
+    return Pass(nodes, fractions(y), ZERO, {}, along=fractions(v)).slopes[-1][0].get(0, NIL)
 
 # --- bounds, constraints and terms ----------------------------------------------------------------
 def check_near(claim, points):
@@ -301,13 +287,12 @@ def check_near(claim, points):
         gap = exact(list(map(operator.sub, fractions(y), fractions(claim["x"]))))
         refuse(longer(gap, claim["delta"]), f"a point, or the pivot, is farther than delta = {show(claim['delta'])} from x")
 def check_place(claim, y, slack=ZERO, bounds_only=False):
-    """Prove that y is inside bounds and constraints, up to a slack; return enclosures and limits."""
+    """Prove that y is inside bounds, and constraints up to a slack; return enclosures and limits."""
     found = [(point(q), *ends) for q, *ends in zip(fractions(y), claim["lower"], claim["upper"])]
-    parts = () if bounds_only else map(dict.values, claim["constraints"])
-    found += [(value_of(f, y), low, up) for f, low, up in parts]
-    for k, ((lo, hi), low, up) in enumerate(found):
-        name = f"constraint {k - len(y.lo)}" if k >= len(y.lo) else "one of the bounds"
-        refuse(not (low <= lo + slack and hi - slack <= up), f"{name} is not proved to hold at a point")
+    if not bounds_only: found += [(value_of(f, y), low, up) for f, low, up in map(dict.values, claim["constraints"])]
+    for k, ((lo, hi), low, up) in enumerate(found, -len(y.lo)):
+        name, free = (f"constraint {k}", slack) if k >= 0 else ("one of the bounds", ZERO)
+        refuse(not (low <= lo + free and hi - free <= up), f"{name} is not proved to hold at a point")
     return found
 def check_multipliers(claim):
     """Prove that multipliers and normal belong to limits that y is at, and do not cancel."""
@@ -315,15 +300,13 @@ def check_multipliers(claim):
     for row in claim["rows"]:
         i, sign = row["constraint"], (row["weight"] > 0) - (row["weight"] < 0)
         if sign: refuse(used.setdefault(i, sign) != sign, f"weights of both signs on constraint {i}")
-    place = check_place(claim, y)
-    for (u, low, up), sign in zip(place, [*normal, *(used.get(i, 0) for i in range(len(parts)))]):
-        refuse(sign and u != point(up if sign > 0 else low),
-               "the normal, or a multiplier, is of bounds or a constraint not at its limit")
-    lines = [low == up for _, low, up in place]
+    at_y = check_place(claim, y)
+    for (u, low, up), sign in zip(at_y, [*normal, *(used.get(i, 0) for i in range(len(parts)))]):
+        refuse(sign and u != point(up if sign > 0 else low), "the normal, or a multiplier, is of what is not at its limit")
+    lines = [low == up for _, low, up in at_y]
     curved = {i for i in used if not (lines[len(normal) + i] and parts[i]["function"][-1].affine)}
     v, cancel = claim["separation"], "constraints in use are not proved to rise along the separation"
-    for q, n, line in zip(fractions(v) if curved else [], normal, lines):
-        refuse(n * q < 0 or (q and line), cancel)
+    refuse(any(n * q < 0 or (q and line) for q, n, line in zip(fractions(v), normal, lines) if curved), cancel)
     for i, (part, line) in enumerate(zip(parts if curved else [], lines[len(normal):])):
         lo, hi = slopes_along(part["function"], y, v)
         refuse(min(used[i] * lo, used[i] * hi) <= 0 if i in curved else line and (lo or hi), cancel)
@@ -334,29 +317,25 @@ def term_gap(term, x, v):
     if name == "l1_box":  # per entry, v t - w |t| is largest at a limit or next to 0
         for a, b, w, low, up in zip(x, v, term["weight"], term["lower"], term["upper"]):
             refuse(not low <= a <= up, "x is outside the bounds of h")
-            refuse((up == INF and b > w) or (low == -INF and b < -w), outside)
-            ends = [t for t in (low, up) if finite(t)] + [ZERO] * (low < 0 < up)
-            gap += w * abs(a) + max(b * t - w * abs(t) for t in ends)
+            most = max(times(b - w if t > 0 else b + w, t) for t in (low, up, min(max(low, ZERO), up)))
+            refuse(most == INF, outside)
+            gap += w * abs(a) + most
     elif name == "simplex":
         missing, largest = term["total"] - sum(x), max(range(len(x)), key=x.__getitem__)
         refuse(min(x) < 0 or x[largest] + missing < 0, "x is outside the simplex, or too far from it")
         gap, away = gap + max(v) * term["total"] - v[largest] * missing, abs(missing)
     elif name == "group_l2":
-        free = set(range(len(x)))
-        for group, w in zip(term["groups"], term["weight"]):
-            free -= set(group)
+        free = set(range(len(x))).difference(*term["groups"])
+        for group, w in [*zip(term["groups"], term["weight"]), (free, ZERO)]:
             refuse(sum(v[i] ** 2 for i in group) > w * w, outside)
-            gap += w * root(sum(x[i] ** 2 for i in group), True)
-        refuse(any(v[i] for i in free), outside)
+            gap += w * root(sum((x[i] ** 2 for i in group), ZERO), True)
     else:  # |X| <= (|L|^2 + |R|^2)/2 + |X - LR'|, and that is at most sqrt(rank) times its length
         left, right, w, m, n = (term[a] for a in ("left", "right", "weight", "rows", "columns"))
         spend(m * n * (m + n + len(left[0])), 400, 400)
         squares = Curvature(n)
-        for i, j in itertools.product(range(n), repeat=2):
-            squares.rows[i][j] = -sum(v[k + i] * v[k + j] for k in range(0, m * n, n))
+        squares.rows = [[-sum(map(operator.mul, v[i::n], v[j::n])) for j in range(n)] for i in range(n)]
         refuse(not squares.at_least(-w * w), outside)
-        products = [sum(map(operator.mul, a, b)) for a in left for b in right]
-        rest = sum((a - b) ** 2 for a, b in zip(x, products))
+        rest = sum((a - sum(map(operator.mul, *pair))) ** 2 for a, pair in zip(x, itertools.product(left, right)))
         sizes = sum(a * a for row in left + right for a in row) / 2
         gap += w * (sizes + root(min(m, n) * rest, True))
     return max(gap, ZERO), away
@@ -369,8 +348,7 @@ def times(a, b):
     return a * b if finite(a) and finite(b) else INF if (a > 0) == (b > 0) else -INF
 def grid(q, up, k=Q):
     """Round to a multiple of 2^-k."""
-    top = q.numerator << k
-    return Fraction(-(-top // q.denominator) if up else top // q.denominator, 1 << k)
+    return Fraction(-((-q.numerator << k) // q.denominator) if up else (q.numerator << k) // q.denominator, 1 << k)
 def root(q, up):
     if not finite(q): return INF
     low = math.isqrt((q.numerator << 2 * Q) // q.denominator)
@@ -421,10 +399,8 @@ def poly_range(p, u):
         return Span(vertex(p, u), INF) if p[2] > 0 else Span(-INF, vertex(p, u))
     n, wide = len(p) - 1, hi - lo
     spend(40 * n * n, *(part.bit_length() + 200 for part in wide.as_integer_ratio()))
-    at = [sum((p[j] * math.comb(j, i) * lo ** (j - i) for j in range(i, n + 1)), ZERO) * wide**i
-          for i in range(n + 1)]
-    values = [sum(Fraction(math.comb(i, j), math.comb(n, j)) * at[j] for j in range(i + 1))
-              for i in range(n + 1)]
+    at = [sum((p[j] * math.comb(j, i) * lo ** (j - i) for j in range(i, n + 1)), ZERO) * wide**i for i in range(n + 1)]
+    values = [sum(Fraction(math.comb(i, j), math.comb(n, j)) * at[j] for j in range(i + 1)) for i in range(n + 1)]
     return Span(trim(min(values), False), trim(max(values), True))
 def vertex(p, u): return value_in(p, min(max(-p[1] / (2 * p[2]), u[0]), u[1]))  # of a parabola on u
 def derived(p): return [j * c for j, c in enumerate(p)][1:] or [ZERO]
@@ -439,8 +415,7 @@ def in_pieces(node, rows, u):
     return [(p, part) for p, part in parts if part[0] <= part[1]]
 def over_pieces(node, rows, u, closed=False):
     """Enclose polynomials, one per piece, on the parts of an interval that have more than a point."""
-    return union(poly_range(p, part) for p, part in in_pieces(node, rows, u)
-                 if part[0] < part[1] or closed or u[0] == u[1])
+    return union(poly_range(p, v) for p, v in in_pieces(node, rows, u) if v[0] < v[1] or closed or u[0] == u[1])
 DIGITS = [decimal.Context(130, way, -10**9, 10**9) for way in (decimal.ROUND_FLOOR, decimal.ROUND_CEILING)]
 def decimal_bound(name, q, up):
     """Bound exp or ln of a rational, both of which rise. `decimal` has them correctly rounded to
@@ -448,48 +423,45 @@ def decimal_bound(name, q, up):
     spend(20, 2 * Q + bits_of(q), 2 * Q)
     found = Fraction(getattr(DIGITS[up], name)(DIGITS[up].divide(*map(decimal.Decimal, q.as_integer_ratio()))))
     return grid(found + (1 if up else -1) * abs(found) / 10**129, up)
-def exponential(q, up):  # of q <= 0, or infinite
-    if not finite(q): return INF if q > 0 else ZERO
-    return decimal_bound("exp", q, up) if q > -1024 else Fraction(up, 1 << Q)
+def exponential(q, up):  # of q <= 0, or infinite; less than 2^-Q is between 0 and that
+    return decimal_bound("exp", max(q, -1024), up) if finite(q) else INF if q > 0 else ZERO
 def logarithm(q, up): return decimal_bound("ln", q, up) if finite(q) else INF
 def inverse(u): return Span(*(1 / q if finite(q) else ZERO for q in u[::-1]))  # of u > 0
 def smooth_row(op, row):
-    """Enclose norm2, log or logsumexp of a row of intervals, and its slopes."""
+    """Enclose norm2, log or logsumexp of a row of intervals, its slopes, and how it bends."""
     if op == "norm2":
         size = row_length(row)
-        return size, [u * inverse(size) & UNIT if size[0] > 0 else UNIT for u in row]
+        if not size[0] > 0: return size, [UNIT] * len(row), NIL
+        return size, [u * inverse(size) & UNIT for u in row], Span(ZERO, inverse(size)[1])
     if op == "log":
-        (u,) = row
-        refuse(not u[0] > 0, "a logarithm is not proved to have an argument that is positive")
-        return Span(logarithm(u[0], False), logarithm(u[1], True)), [inverse(u)]
+        refuse(not row[0][0] > 0, "a logarithm is not proved to have an argument that is positive")
+        slope = inverse(row[0])
+        return Span(logarithm(row[0][0], False), logarithm(row[0][1], True)), [slope], slope * slope * point(-ONE[0])
     top = max((q for u in row for q in u if finite(q)), default=ZERO)
     low, high = ([exponential(plus(u[a], -top), a == 1) for u in row] for a in (0, 1))
     least, most, endless = sum(low), sum(filter(finite, high), ZERO), high.count(INF)
     value = Span(max([u[0] for u in row] + [top + logarithm(q, False) for q in [least] if q]),
                  INF if endless else top + logarithm(most, True))
     def share(a, rest): return ONE[0] if not finite(a) else a / (a + rest) if a else ZERO
-    return value, [Span(ZERO if endless > (b == INF) else share(a, most - (b if finite(b) else 0)),
-                        share(b, least - a)) for a, b in zip(low, high)]
+    slopes = [Span(ZERO if endless > (b == INF) else share(a, most - (b if finite(b) else 0)), share(b, least - a))
+              for a, b in zip(low, high)]
+    return value, slopes, Span(ZERO, Fraction(1, 2))
 
 # --- curvature: f - z'Mz/2 is convex on a ball around y, or everywhere -----------------------------
-class Entry:
-    """One entry on a region: its value; how it depends on entries (argument, place, slope); by how
-    much it bends in them (interval, place) or (interval, place, place); and which `signs` of its
-    adjoint kinks inside ask for. Its gradient is in the hull of those of `ways` to depend on
-    entries. With a substitute that is `held`, `back` and bends are those of the function below f."""
-    held = None
-    def __init__(self, value, back, bends=(), signs=(), ways=()):
-        self.value, self.back, self.bends, self.signs, self.ways = value, back, bends, signs, ways or [back]
+# One entry on a region: its value; how it depends on entries (argument, place, slope); by how much it
+# bends in them (interval, place) or (interval, place, place); which `signs` of its adjoint kinks inside
+# ask for. Its gradient is in the hull of those of `ways`, if there are any, to depend on entries. With
+# a substitute that is `held`, `back` and bends are those of the function below f.
+Entry = collections.namedtuple("Entry", "value back bends signs ways held", defaults=[(), (), (), None])
 class Pass(Room):
     """Intervals of the values and gradients of every entry on |z - y| <= r, inside a box if there is
     one; r may be infinite. `held` are substitutes below some entries. Values are those with or
     without them; where `only` is set they take the place of the entries. With `along`, derivatives
-    along this vector of all subgradients at y, the values there being `known`."""
-    def __init__(self, nodes, y, r, held, only=False, along=None, known=None, box=None):
+    along this vector of all subgradients at y."""
+    def __init__(self, nodes, y, r, held, only=False, along=None, box=None):
         self.nodes, self.r, self.held, self.only, self.along, self.box = nodes, r, held, only, along, box
         self.here = Pass(nodes, y, ZERO, held) if r else None
-        start = [point(q) + Span(-r, r) for q in y]
-        if box: start = list(map(operator.and_, start, box))
+        start = [(point(q) + Span(-r, r)) & wall for q, wall in zip(y, box or [Span(-INF, INF)] * len(y))]
         self.sides = [(u + point(-q)).size() for u, q in zip(start, y)]
         self.values, self.entries = [start], [[]]
         self.slopes = [[{0: point(q)} for q in along] if along else [{k: ONE} for k in range(len(y))]]
@@ -498,22 +470,19 @@ class Pass(Room):
             for rows in (self.entries, self.values, self.slopes): rows.append([])
             for i in range(node.size):
                 entry = rule(node, i, *args)
-                if i in held.get(k, ()): held[k][i].replace(self, node, entry)
-                g, u = self.gradient(node, entry), known[k][i] if along else entry.value
-                if r:
-                    far = self.reach(g)
-                    u &= self.here.values[k][i] + Span(-far, far)
+                if i in held.get(k, ()): entry = held[k][i].instead(self, node, entry)
+                g, u = self.gradient(node, entry), entry.value
+                if r: u &= self.here.values[k][i] + UNIT * point(self.reach(g))
                 for rows, found in zip((self.entries, self.values, self.slopes), (entry, u, g)): rows[k].append(found)
                 spend(100 + len(g))
                 self.hold(14000 + 2500 * len(g))
     def reach(self, g):
         """Bound how far an entry with these gradients moves from its value at y."""
-        far = times(self.r, length(g))
-        if not self.box: return far
-        return min(far, functools.reduce(plus, (times(u.size(), self.sides[k]) for k, u in g.items()), ZERO))
+        steps = [times(u.size(), self.sides[k]) for k, u in g.items() if self.box]
+        return min(times(self.r, length(g)), functools.reduce(plus, steps, ZERO) if self.box else INF)
     def gradient(self, node, entry):
         """Enclose the gradients of an entry, those of its substitute included."""
-        rows = [combine((s, self.slopes[node.of[a]][i]) for a, i, s in way) for way in entry.ways]
+        rows = [combine((s, self.slopes[node.of[a]][i]) for a, i, s in way) for way in entry.ways or [entry.back]]
         if self.along and node.op == "norm2":
             far = row_length([self.slopes[node.of[0]][i].get(0, NIL) for _, i, _ in entry.back])[1]
             return {0: rows[0].get(0, NIL) & Span(-far, far)}
@@ -525,10 +494,9 @@ class Pass(Room):
     add = affine
     def multiply(self, node, i, u, v):
         g, h = (self.slopes[a][i] for a in node.of)
-        same = node.of[0] == node.of[1]
-        one = same or (g == h and all(lo == hi for lo, hi in g.values()))
+        one = u is v or (g == h and all(lo == hi for lo, hi in g.values()))
         bend = (point(Fraction(2)), i) if one else (ONE, i, i)
-        return Entry(u[i].square() if same else u[i] * v[i], [(0, i, v[i]), (1, i, u[i])], [bend])
+        return Entry(u[i].square() if u is v else u[i] * v[i], [(0, i, v[i]), (1, i, u[i])], [bend])
     def piecewise(self, node, i, values):
         u = values[i]
         value, slope, bend = (over_pieces(node, rows, u, self.along) for rows in node.tables)
@@ -544,21 +512,15 @@ class Pass(Room):
         values, slopes, at = self.values[arg], self.slopes[arg], (self.here or self).values[arg]
         best = max(places, key=lambda i: at[i][0])
         def above(i):
-            if self.along: return values[i][1] >= values[best][0]
-            gap = self.reach(combine([(ONE, slopes[i]), (point(Fraction(-1)), slopes[best])]))
-            return values[i][1] > values[best][0] and plus(plus(at[i][1], -at[best][0]), gap) > 0
+            gap = plus(at[i][1] - at[best][0], self.reach(combine([(ONE, slopes[i]), (point(-ONE[0]), slopes[best])])))
+            return gap >= 0 if self.along else gap > 0 and values[i][1] > values[best][0]
         return [i for i in places if i == best or above(i)]
     def smooth(self, node, i, values):
-        value, slopes = smooth_row(node.op, [values[j] for j in node.row(i)])
-        bend, signs, ways = Span(ZERO, Fraction(1, 2)), (), ()
-        match node.op:
-            case "log": bend = point(Fraction(-1)) * slopes[0] * slopes[0]
-            case "logsumexp" if any(high - low > Fraction(1, 2) for low, high in slopes):
-                ways = [[(0, j, ONE)] for j in node.row(i)]
-            case "norm2" if value[0] > 0: bend = Span(ZERO, inverse(value)[1])
-            case "norm2": bend, signs = NIL, [1]
-        links = [(0, j, slope) for j, slope in zip(node.row(i), slopes)]
-        return Entry(value, links, [(bend, j) for j in node.row(i)], signs, ways)
+        places = node.row(i)
+        value, slopes, bend = smooth_row(node.op, [values[j] for j in places])
+        wide = node.op == "logsumexp" and any(high - low > Fraction(1, 2) for low, high in slopes)
+        signs, ways = [1] * (node.op == "norm2" and bend == NIL), [[(0, j, ONE)] for j in places] if wide else ()
+        return Entry(value, [(0, *link) for link in zip(places, slopes)], [(bend, j) for j in places], signs, ways)
     norm2 = log = logsumexp = smooth
     def backward(self, last, start, slopes_only=False):
         """Return a lower bound of the curvature of `start` times a node, and its gradients, going
@@ -567,19 +529,16 @@ class Pass(Room):
         for k in range(last, 0, -1):
             node = self.nodes[k]
             for i, (alpha, entry) in enumerate(zip(found.pop(k, ()), self.entries[k])):
-                if not slopes_only: self.bend(k, node, i, alpha, entry, total)
                 for a, p, slope in entry.back:
                     into = found.setdefault(node.of[a], [NIL] * len(self.values[node.of[a]]))
                     into[p] += alpha * slope
+                if slopes_only: continue
+                if entry.held and alpha != NIL: entry.held.check(self, node, i, alpha)
+                wrong = any(not min(sign * q for q in alpha) >= 0 for sign in entry.signs)
+                refuse(wrong, f"a concave kink of node {k} is inside the ball")
+                for bend, *places in entry.bends:
+                    total.add(alpha * bend, *(self.slopes[a][p] for a, p in zip(node.of[-len(places):], places)))
         return total, dict(enumerate(found.get(0, ())))
-    def bend(self, k, node, i, alpha, entry, total):
-        """Add what one entry bends; refuse where it has a kink of the wrong side."""
-        if entry.held and alpha != NIL: entry.held.check(self, node, i, alpha)
-        for sign in entry.signs:
-            refuse(not min(sign * q for q in alpha) >= 0, f"a concave kink of node {k} is inside the ball")
-        for bend, *places in entry.bends:
-            rows = [self.slopes[a][p] for a, p in zip(node.of[-len(places):], places)]
-            total.add(alpha * bend, *rows)
 
 class Curvature(Room):
     """A symmetric matrix, the sum of lower bounds of what entries add."""
@@ -600,18 +559,16 @@ class Curvature(Room):
                 self.rows[a][a] -= part.radius()
     def at_least(self, growth):
         """Prove M >= growth I, by elimination."""
-        rows = [row[:] for row in self.rows]
+        rows = self.rows
         if self.d * max(q.denominator.bit_length() for row in rows for q in row) > 4000:
             rows = [[grid(q, False, 160) for q in row] for row in rows]  # shorter, and a little less
             growth += Fraction(self.d, 1 << 160)
-        for i in range(self.d): rows[i][i] -= growth
+        rows = [[q - growth * (i == j) for j, q in enumerate(row)] for i, row in enumerate(rows)]
         while rows:
-            k = max(range(len(rows)), key=lambda i: rows[i][i])
-            top, pivot = rows[k], rows[k][k]
-            if pivot <= 0: return not pivot and not any(map(any, rows))
-            rest = [i for i in range(len(rows)) if i != k]
+            (pivot, *top), *rest = rows
+            if pivot < 0 or (not pivot and any(top)): return False
             spend(4 * len(rest) ** 2, *(part.bit_length() + 400 for part in pivot.as_integer_ratio()))
-            rows = [[rows[i][j] - top[i] * top[j] / pivot for j in rest] for i in rest]
+            rows = [[b - a * c / (pivot or 1) for b, c in zip(row, top)] for a, *row in rest]
         return True
 
 class Held:
@@ -619,20 +576,19 @@ class Held:
     s (u - t) + p/2 (u - t)^2 over `parts`, places with t, s, p. That of a piecewise node has one
     part, and phi(t) is added. Those of max and norm2 have weights s, and t = p = 0. A line s u + base
     of a case is below phi(u), u being in a range, or above it where f falls with it (`side` -1)."""
-    charge = least = ZERO  # of nodes that f does not depend on
-    side = 1
+    charge, least, side = ZERO, ZERO, 1  # of nodes that f does not depend on
     def __init__(self, base=None): self.parts, self.sharp, self.base = {}, [], base
-    def replace(self, run, node, entry):
-        """Let the entry be this, or (unless it is held alone) itself or this."""
-        value, entry.back, entry.bends, entry.signs, entry.held = self.base or NIL, [], [], (), self
+    def instead(self, run, node, entry):
+        """Return what is this in place of an entry, or (unless it is held alone) itself or this."""
+        value, back, bends, ways = self.base or NIL, [], [], entry.ways or [entry.back]
         for i, (t, s, p) in self.parts.items():
             step = run.values[node.of[0]][i] + point(-t)
             value += point(s) * step + point(p / 2) * step.square()
             if node.op == "piecewise" and not self.base: value += over_pieces(node, node.tables[0], point(t))
-            entry.back.append((0, i, point(s) + point(p) * step))
-            entry.bends.append((point(p), i))
-        if run.only: entry.value, entry.ways = value, [entry.back]
-        else: entry.value, entry.ways = entry.value | value, [*entry.ways, entry.back]
+            back.append((0, i, point(s) + point(p) * step))
+            bends.append((point(p), i))
+        if not run.only: value, ways = entry.value | value, [*ways, back]
+        return Entry(value, back, bends, (), () if run.only else ways, self)
     def check(self, run, node, i, a):
         """Refuse unless it is on the right side of the entry on the whole region."""
         self.side, slack = 1 if a[0] >= 0 else -1, sum((sigma for *_, sigma, _ in self.sharp), ZERO)
@@ -640,8 +596,8 @@ class Held:
         self.least, weights = min(self.side * q for q in a), {j: s for j, (_, s, _) in self.parts.items()}
         if node.op == "piecewise": return self.base or self.check_piece(run, node, i, a.size(), slack)
         if node.op == "norm2":
-            return refuse(slack > 1 or sum(q * q for q in weights.values()) > (1 - slack) ** 2,
-                          "weights of a norm are longer than 1")
+            long = slack > 1 or sum(q * q for q in weights.values()) > (1 - slack) ** 2
+            return refuse(long, "weights of a norm are longer than 1")
         refuse(sum(weights.values()) != 1, "weights of a maximum are not of sum 1")
         for one, other, sigma, _ in self.sharp:
             refuse(one == other or not {one, other} <= set(weights), "a pair is none")
@@ -650,18 +606,15 @@ class Held:
     def check_piece(self, run, node, i, most, slack):
         (arg,), (_, slopes, bends), (t, s, p), side = node.of, node.tables, self.parts[i], self.side
         u, at = run.values[arg][i] | point(t), run.here.values[arg][i]
-        left, right = (side * value_in(slopes[sum(test(k, t) for k in node.ends)], t)
-                       for test in (operator.lt, operator.le))
-        refuse(not left + slack <= side * s <= right - slack, "the slope of a support is not one of its kink")
-        bend = over_pieces(node, bends, u) * point(Fraction(side))
-        refuse(side * p > bend[0], "a support bends more than its entry")
+        beside = [side * value_in(p, t) for p, _ in in_pieces(node, slopes, point(t))]
+        refuse(not beside[0] + slack <= side * s <= beside[-1] - slack, "the slope of a support is not one of its kink")
+        refuse(side * p > (over_pieces(node, bends, u) * point(Fraction(side)))[0], "a support bends more than its entry")
         for k, jump in zip(node.ends, node.bends):  # a concave kink costs what it weighs at most
             if u[0] < k < u[1] and k != t and side * jump < 0:
                 margin = plus(k, -at[1]) if t < k else plus(at[0], -k)
                 refuse(not margin > 0, "a support is next to a concave kink")
                 far = plus(run.reach(run.slopes[arg][i]), -margin)
                 self.charge = plus(self.charge, times(times(most, abs(jump)), max(far, ZERO)))
-        refuse(not finite(self.charge), "a concave kink inside has no finite charge")
     def lay(self, node, i, s, u):
         """Make it the best line of slope s: its base the least phi(u) - s u, or the largest."""
         def least(row, part):
@@ -675,48 +628,41 @@ class Held:
 def penalised(nodes, claim):
     """Return f plus weights times the distances of constraints, then of variables, from their
     limits: f itself where these hold."""
-    out, ends, bounds = list(nodes), [len(nodes) - 1], list(zip(claim["lower"], claim["upper"]))
+    out, ends, constraints = list(nodes), [len(nodes) - 1], claim["constraints"]
     def add(op, *of, **data): out.append(read_node({"op": op, "of": list(of)} | data, len(out), out))
-    def texts(row): return [f"{q.numerator:#x}/{q.denominator:#x}" for q in row]
-    parts = [(low, up, f) for f, low, up in map(dict.values, claim["constraints"])]
-    for k, (w, (low, up, *part)) in enumerate(zip(claim["penalties"], parts + bounds), -len(parts)):
+    for k, w in enumerate(claim["penalties"], -len(constraints)):
         if not w: continue
-        last = len(out) - 1
-        for node in part[0][1:] if part else ():
+        end = len(out) - 1
+        f, low, up = constraints[k].values() if k < 0 else (nodes[:1], claim["lower"][k], claim["upper"][k])
+        for node in f[1:]:
             out.append(copy.copy(node))
-            out[-1].of, out[-1].room = [a and a + last for a in node.of], 0
-        if not part: add("affine", 0, columns=1, width=len(bounds), at=[[k]])
-        rows = [(low, -ONE[0])] * finite(low) + [(ZERO,)] * (low < up) + [(-up, ONE[0])] * finite(up)
-        limits = texts(sorted(filter(finite, {low, up})))
-        arg = len(out) - 1 if len(out) - 1 > last else 0
-        add("piecewise", arg, pieces=list(map(texts, rows)), breakpoints=limits)
-        add("affine", len(out) - 1, columns=1, width=1, rows=[texts([w])])
+            out[-1].of, out[-1].room = [a and a + end for a in node.of], 0
+        if k >= 0: add("affine", 0, columns=1, width=nodes[0].size, at=[[k]])
+        rows = [[low, -ONE[0]]] * finite(low) + [[ZERO]] * (low < up) + [[-up, ONE[0]]] * finite(up)
+        arg = len(out) - 1 if len(out) - 1 > end else 0
+        add("piecewise", arg, pieces=rows, breakpoints=sorted({low, up} - {-INF, INF}))
+        add("affine", len(out) - 1, columns=1, width=1, rows=[[w]])
         ends.append(len(out) - 1)
     if ends[1:]: add("add", *ends)
     return out
 def minorant(nodes, y, r, held, box=None):
-    """Return curvature, eps and loss: f(z) >= f(y) - loss - eps |h| + h'Mh/2, h = z - y, |h| <= r."""
+    """Return curvature, loss and eps: f(z) >= f(y) - loss - eps |h| + h'Mh/2, h = z - y, |h| <= r."""
     last, parts = len(nodes) - 1, [(nodes[k], row, part) for k, own in held.items() for row, part in own.items()]
     at, total = Pass(nodes, y, ZERO, held, only=True), Pass(nodes, y, r, held, box=box).backward(last, [ONE])[0]
     loss = max(value_of(nodes, exact(list(y)))[1] - at.values[last][0][0], ZERO)
-    costs = [(part.charge, ZERO) for *_, part in parts]
-    costs.append((loss, length(at.backward(last, [ONE], slopes_only=True)[1])))
-    sharps = [(node, row, part, sharp) for node, row, part in parts for sharp in part.sharp]
-    bare = Pass(nodes, y, r, {}, box=box) if sharps else None
-    costs += [sharpness(bare, *sharp, total) for sharp in sharps]
-    loss, eps = (functools.reduce(plus, column) for column in zip(*costs))
-    return total, eps, loss
+    costs = [(loss, length(at.backward(last, [ONE], slopes_only=True)[1])), *((part.charge, ZERO) for *_, part in parts)]
+    bare = Pass(nodes, y, r, {}, box=box) if any(part.sharp for *_, part in parts) else None
+    costs += [sharpness(bare, node, row, part, sharp, total) for node, row, part in parts for sharp in part.sharp]
+    return total, *(functools.reduce(plus, column) for column in zip(*costs))
 def sharpness(bare, node, row, part, sharp, total):
     """Add the curvature of sigma |v|, v = 0 near y; return what v(y), and the blur of v', cost."""
     (one, other, sigma, bend), (arg,) = sharp, node.of
     if not sigma or not part.least: return ZERO, ZERO
-    refuse(not finite(bare.r), "sharpness needs a ball of finite radius")
-    refuse(not finite(part.least), "an adjoint is not bounded")
+    refuse(not finite(bare.r), "sharpness needs a ball of finite radius")  # then adjoints are finite
     slopes, values, affine = bare.here.slopes[arg], bare.here.values[arg], bare.nodes[arg].affine
-    ways, kappa = [{one: ONE} | ({other: point(-ONE[0])} if node.op == "max" else {})], part.least * sigma
-    if node.op == "norm2":
-        refuse(not affine, "a norm of a curved argument is not sharp here")
-        ways = [{i: ONE} for i in node.row(row)]
+    refuse(node.op == "norm2" and not affine, "a norm of a curved argument is not sharp here")
+    pair, kappa = {one: ONE} | ({other: point(-ONE[0])} if node.op == "max" else {}), part.least * sigma
+    ways = [{i: ONE} for i in node.row(row)] if node.op == "norm2" else [pair]
     rows = [combine((c, slopes[i]) for i, c in way.items()) for way in ways]
     gaps = [sum((c * values[i] for i, c in way.items()), point(-part.parts.get(one, [ZERO])[0])) for way in ways]
     gap = row_length(gaps)[1] if node.op == "norm2" else gaps[0].size()
@@ -724,12 +670,11 @@ def sharpness(bare, node, row, part, sharp, total):
     size = row_length([u for g in mids for u in g.values()])[1]
     if not size: return ZERO, ZERO
     for sign in () if affine else (ONE, point(-ONE[0])):
-        start = [sign * ways[0].get(i, NIL) for i in range(bare.nodes[arg].size)]
+        start = [sign * pair.get(i, NIL) for i in range(bare.nodes[arg].size)]
         refuse(not bare.backward(arg, start)[0].at_least(-bend), "an argument bends more than is stated")
     for g in mids: total.add(point(2 * kappa / (bare.r * size)), g)
     for j in range(total.d): total.rows[j][j] -= 0 if affine else kappa * bend
-    blur = sum(row_length([point(u.radius()) for u in g.values()])[1] for g in rows)
-    return kappa * gap, kappa * blur
+    return kappa * gap, kappa * sum(row_length([point(u.radius()) for u in g.values()])[1] for g in rows)
 def check_cases(claim, nodes):
     """Prove f >= goal = f(x) - global_gap everywhere, by a tree of cases.
     f = r + sum b phi(u), the phi being all piecewise functions with kinks, of degree 2 at most, the u
@@ -745,73 +690,65 @@ def check_cases(claim, nodes):
         if k in held: right = args[0].affine and not any(any(p[3:]) for p in node.tables[0])
         refuse(not right, f"cases have no rule for node {k}")
     run = Pass(nodes, [ZERO] * nodes[0].size, INF, held, only=True)
-    refuse(growth <= 0 or not run.backward(last, [ONE])[0].at_least(growth),
-           f"what is left without kinks is not proved to have a curvature of {show(growth)}")
+    curved = growth > 0 and run.backward(last, [ONE])[0].at_least(growth)
+    refuse(not curved, f"what is left without kinks is not proved to have a curvature of {show(growth)}")
     lines = [(nodes[k].of[0], i, nodes[k], line) for k, own in held.items() for i, line in own.items()]
     steep = [length(run.slopes[arg][i]) for arg, i, *_ in lines]
     goal, left = value_of(nodes, claim["x"])[1] - claim["global_gap"], [[Span(-INF, INF)] * len(lines)]
+    nowhere = [Span(INF, -INF)]  # the ranges of a case without points, or without any where f is below goal
     for k, case in enumerate(claim["cases"]["tree"]):
         refuse(not left, "there are more cases than parts of others")
-        ranges, rest = left.pop(), None  # None where no point is, or none where f is below goal
-        if ranges is not None and all(lo <= hi for lo, hi in ranges):
+        ranges, rest = left.pop(), nowhere
+        if all(lo <= hi for lo, hi in ranges):
             for (_, i, node, line), s, u in zip(lines, case["slopes"], ranges): line.lay(node, i, s, u)
             at = Pass(nodes, case["point"], ZERO, held, only=True)
             eps = length(at.backward(last, [ONE], slopes_only=True)[1])
             square = eps * eps + 2 * growth * (goal - at.values[last][0][0])
             if square > 0:
                 far = (eps + root(square, True)) / growth
-                rest = [u & (at.values[arg][i] + Span(-far * b, far * b))
-                        for u, b, (arg, i, *_) in zip(ranges, steep, lines)]
-        refuse(rest is not None and not case["parts"], f"case {k} is not closed")
-        sides = [Span(case["t"], INF), Span(-INF, case["t"])] if "t" in case else [None] * case["parts"]
-        left += [rest and [u & side if side and j == case["entry"] else u for j, u in enumerate(rest)]
-                 for side in sides]
+                rest = [u & (at.values[arg][i] + UNIT * point(far * b)) for u, b, (arg, i, *_) in zip(ranges, steep, lines)]
+        refuse(rest is not nowhere and not case["parts"], f"case {k} is not closed")
+        sides = [Span(case["t"], INF), Span(-INF, case["t"])] if "t" in case else [nowhere] * case["parts"]
+        left += [[u & side if j == case.get("entry") else u for j, u in enumerate(rest)] for side in sides]
     refuse(left, "a case is missing")
 def check_minimum(claim):
     """Decide ball and global claims: f >= f(x) - gap within radius of x, or everywhere; with
     penalties, among feasible points: they are 0 there, and not negative elsewhere."""
-    delta, eps, most, growth, convex, r, radius, within, strict, unique = (claim[name] for name in (
-        "delta", "eps", "gap", "growth", "convexity", "reach", "radius", "within", "strict", "unique"))
-    nodes, pivot, x, everywhere = claim["program"], claim["pivot"], claim["x"], claim["scope"] == "global"
-    y, whole, slack = fractions(pivot), claim.get("global_gap", INF), claim.get("violation", ZERO)
-    refuse(min(delta, eps, most, whole, radius, slack, *claim.get("penalties", ())) < 0 or not r > 0,
-           "a radius, gap, bound or weight is negative")
+    x, pivot, delta, eps, most, growth, convex, r, radius, within, strict, unique = map(claim.get, (
+        "x", "pivot", "delta", "eps", "gap", "growth", "convexity", "reach", "radius", "within", "strict", "unique"))
+    y, nodes, whole, slack = fractions(pivot), claim["program"], claim.get("global_gap", INF), claim.get("violation", ZERO)
+    everywhere, least = claim["scope"] == "global", min(delta, eps, most, whole, radius, slack, *claim.get("penalties", ()))
+    refuse(least < 0 or not r > 0, "a radius, gap, bound or weight is negative")
     check_near(claim, [pivot])
-    local, box, covered, flat = strict or finite(within), None, not finite(r), True
-    if "penalties" in claim:
-        check_place(claim, x, slack)
-        check_place(claim, x, bounds_only=True)
-        check_place(claim, pivot, bounds_only=not local)
-        box = [Span(*ends) for ends in zip(claim["lower"], claim["upper"])]
-        covered |= row_length([u + point(-q) for u, q in zip(box, y)])[1] <= r
-        flat = all(part["function"][-1].affine for part in claim["constraints"])
-    total, found, loss = minorant(nodes, y, r, claim["held"], box)
+    local, walls = strict or finite(within), [Span(*ends) for ends in zip(claim["lower"], claim["upper"])]
+    check_place(claim, x, slack)
+    check_place(claim, pivot, bounds_only=not local)
+    covered = row_length([u + point(-q) for u, q in zip(walls, y)])[1] <= r
+    box, flat = walls if "penalties" in claim else None, all(part["function"][-1].affine for part in claim["constraints"])
+    total, loss, found = minorant(nodes, y, r, claim["held"], box)
     refuse(not total.at_least(growth), f"the curvature is not proved to be at least {show(growth)}")
     refuse(not found <= eps, f"the gradient of the minorant is not proved to be at most {show(eps)}")
     t = min(r, eps / growth) if growth > 0 else r if growth or eps else ZERO  # there it is lowest
     refuse(not finite(t), "there is no finite gap: no growth, and eps is not 0")
-    gap = loss + eps * t - growth * t * t / 2 + value_of(nodes, x)[1] - value_of(nodes, pivot)[0]
+    gap = plus(loss, eps * t - growth * t * t / 2 + value_of(nodes, x)[1] - value_of(nodes, pivot)[0])
     refuse(max(gap, 0) > most, f"the gap is not proved to be at most {show(most)}")
     if local:
         far = (eps + root(eps * eps + 2 * growth * loss, True)) / growth if growth > 0 else INF
         refuse(not far < r, "the lowest points are not proved to be inside the ball")
-        refuse(not finite(within) or far + delta > within, "a minimiser is not proved to be so close")
-        refuse(finite(radius) and within >= radius, "a minimiser is not proved to be in the ball around x")
+        refuse(not far + delta <= within < radius, "a minimiser is not proved to be so close, and in the ball around x")
     if finite(convex):
         bare = Pass(nodes, y, INF if everywhere else r, {}, box=box).backward(len(nodes) - 1, [ONE])[0]
         refuse(convex < 0 or not bare.at_least(convex), "f is not proved to be so convex")
     refuse(unique and not (strict and flat and 0 < convex < INF), "unique needs strict, and strict convexity")
     if everywhere:
         closed = covered or (strict and finite(convex)) or (whole <= most and not local)
-        refuse(finite(radius) or not closed, "global needs curvature everywhere, or a strict minimum of a"
-               " convex function, or cases that show the gap")
+        refuse(finite(radius) or not closed, "global needs curvature everywhere, or convexity, or cases that show the gap")
     else: refuse(not finite(radius) or radius + delta > r, "the ball around x is not inside the one around the pivot")
     if finite(whole): check_cases(claim, nodes)
     kind = "a unique" if unique else "a strict" if strict else "a"
     where = "global minimum" if everywhere else f"minimum on a ball of radius {show(radius)}"
-    among = " among feasible points" if box else ""
     more = f", and f is nowhere lower by more than {show(whole)}" if finite(whole) else ""
-    return (f"x is {kind} {where}{among} up to a gap of {show(most)}"
+    return (f"x is {kind} {where}{' among feasible points' if box else ''} up to a gap of {show(most)}"
             f" for the function in this file, of {len(y)} variables{more}")
 
 # --- the claim -----------------------------------------------------------------------------------
@@ -843,10 +780,8 @@ def check(claim, nodes):
         bound -= gap / (delta - away) if gap else 0
     whole, seen = exact([total * q for q in shift]), {}
     for f, y, v, weight in parts:
-        side = Side(f, y, v, seen.setdefault(id(f), [y]) if pivot else [y])
-        whole += side.gradient(len(f) - 1, exact([weight]))
-    refuse(bound < 0 or longer(whole, bound * total),
-           f"the combination of the gradients is not proved to be at most {show(eps)}")
+        whole += Side(f, y, v, seen.setdefault(id(f), [y]) if pivot else [y]).gradient(len(f) - 1, exact([weight]))
+    refuse(bound < 0 or longer(whole, bound * total), f"the combination is not proved to be at most {show(eps)}")
     how = {"near-kkt": "near KKT", "plus": "stationary with its term"}.get(kind, f"{kind} stationary")
     what = "limits of gradients at the pivot" if pivot else "gradients"
     return (f"x is ({show(eps)}, {show(delta)})-{how} for the function in this file,"
@@ -892,18 +827,16 @@ def describe_affine(node, k, bare, notes):
     offset, width, row = fractions(node.offset[0]) if node.offset else [], len(node.transposed), node.table[0]
     values, names = [Fraction(a, node.den) for _, a in row], [f"{u}[{p}]" for p, _ in row]
     if width == len(row) and len(set(values)) == 1: names = [u if width == 1 else f"sum({bare})"]
-    if len(node.table) == 1 == node.columns and len(names) <= 4:
-        return terms([*values[:len(names)], *offset], [*names, ""])
+    if len(node.table) == 1 == node.columns and len(names) <= 4: return terms([*values[:len(names)], *offset], [*names, ""])
     plus = f" + b{k}" if any(offset) else ""
     if plus: notes.append(f"b{k} = ({elided(list(map(short, offset)))})")
     if all(row == [(i, node.den)] for i, row in enumerate(node.table)): return f"{bare}{plus}"
-    at = f" at {elided([str(p) for p, _ in row])}" if len(row) not in (0, width) else ""
-    notes.append(f"A{k} is {len(node.table)} x {width}, its first row {elided(list(map(short, values))) or '0'}{at}")
+    first = elided([terms([q], [name]) for q, name in zip(values, names)]) or "0"
+    notes.append(f"A{k} is {len(node.table)} x {width}, and begins with {first}")
     return f"A{k} {u}{plus}"
 def describe_limits(claim):
     """Return lines about bounds, constraints and the term."""
-    def within(low, name, up):
-        return f"{short(low)} <= " * finite(low) + name + f" <= {short(up)}" * finite(up)
+    def within(low, name, up): return f"{short(low)} <= " * finite(low) + name + f" <= {short(up)}" * finite(up)
     bounds = [within(low, f"x[{k}]", up) for k, (low, up) in enumerate(zip(claim["lower"], claim["upper"]))]
     if some := [text for text in bounds if "=" in text]: yield f"where {elided(some, 5)}"
     for i, (f, low, up) in enumerate(map(dict.values, claim["constraints"])):
@@ -913,32 +846,19 @@ def describe_limits(claim):
 # --- reading: Python's own errors about wrong types count as unreadable, too ----------------------
 WHOLE = r"0x[0-9a-f]{1,250000}|[0-9]{1,4000}"
 RATIONAL = re.compile(f"(-?(?:{WHOLE}))(?:/({WHOLE}))?")
-FLOAT = re.compile(r"(-?)0x([01])(?:\.([0-9a-f]{1,16}))?p([+-][0-9]{1,4})")
+FLOAT = re.compile(r"(-?)0x([01])(?:\.([0-9a-f]{1,16}))?p([+-](?:0?[0-9]{1,3}|10[0-9]{2}|1100))")
 def number(text, d=None):
+    if isinstance(text, Fraction): return text  # of a node that is made here
     spend(50)
     if found := FLOAT.fullmatch(text):
         sign, lead, digits, exponent = found.groups(default="")
-        need(abs(int(exponent)) <= 1100, "an exponent is beyond those of float64")
         return Fraction(int(sign + lead + digits, 16)) * Fraction(2) ** (int(exponent) - 4 * len(digits))
     found = RATIONAL.fullmatch(text) or reject(text)
     spend(2, 2 * len(text), 2 * len(text))
     return Fraction(*(int(part, 16 if "x" in part else 10) for part in found.groups(default="1")))
-def weight(text, d=None):
-    need(number(text) >= 0, "a weight is negative: the term is not convex")
-    return number(text)
 def above(text, d=None): return INF if text is None else number(text)
 def below(text, d=None): return -INF if text is None else number(text)
 def plain(value, d): return value
-def flag(value, d):
-    need(type(value) is bool, "not true or false")
-    return value
-def natural(value, d=None):
-    need(type(value) is int and 0 < value <= MAX_SIZE, "a size is not positive, or too large")
-    return value
-def indices(values, size):
-    places = isinstance(values, list) and all(type(k) is int and 0 <= k < size for k in values)
-    need(places, "a list of places is wrong, or a place is out of range")
-    return values
 def record(data, form, d):
     """Read a value by its form: a reader, or for an object one for every field, and no others. A
     field whose name ends with ? may be missing."""
@@ -949,10 +869,21 @@ def record(data, form, d):
 def many(form, whole=False):
     """Return a reader of lists; if `whole`, with one entry for each variable."""
     def listed(values, d=None):
-        right = isinstance(values, list) and (not whole or d in (None, len(values)))
-        need(right, "a list is missing, or has a wrong length")
+        need(isinstance(values, list) and (not whole or d in (None, len(values))), "no list, or one of a wrong length")
         return [record(value, form, d) for value in values]
     return listed
+def sure(form, right, what):
+    """Return a reader that asks more of what it has read."""
+    def asked(data, d=None):
+        need(right(found := record(data, form, d), d), what)
+        return found
+    return asked
+weight = sure(number, lambda q, _: q >= 0, "a weight is negative: the term is not convex")
+flag = sure(plain, lambda value, _: type(value) is bool, "not true or false")
+natural = sure(plain, lambda n, _: type(n) is int and 0 < n <= MAX_SIZE, "a size is not positive, or too large")
+indices = sure(plain, lambda row, size: isinstance(row, list) and all(type(k) is int and 0 <= k < size for k in row),
+               "a list of places is wrong, or a place is out of range")
+def place(k, size): return indices([k], size)[0]
 numbers = many(number, whole=True)
 def vector(texts, d): return exact(numbers(texts, d))
 def read_function(data, d=None):
@@ -971,7 +902,7 @@ def read_node(data, k, nodes):
     if node.of: node.size = nodes[node.of[0]].size
     node.work = node.size * (1 + len(node.of))
     node.affine = op in ("variable", "affine", "add") and all(nodes[a].affine for a in node.of)
-    node.flat = op in ("variable", "affine", "add", "max")
+    node.flat = op in ("variable", "affine", "add", *KINKED[:2]) and all(nodes[a].flat for a in node.of)
     need(node.size % node.columns == 0, f"node {k} has rows of a wrong length")
     node.size //= node.columns
     if op == "piecewise": read_pieces(node)
@@ -990,7 +921,7 @@ def read_pieces(node):
     slopes = list(map(derived, rows))
     node.ends, node.tables = ends, (rows, slopes, list(map(derived, slopes)))
     node.pieces, node.slopes = ([exact(c) for c in zip(*table)] for table in (rows, slopes))
-    node.flat = not any(any(p[2:]) for p in rows)
+    node.flat &= not any(any(p[2:]) for p in rows)
     jumps, node.bends = ([value_in(list(map(operator.sub, q, p)), t) for t, p, q in zip(ends, table, table[1:])]
                          for table in (rows, slopes))
     need(not any(jumps), "a piecewise function is not continuous")
@@ -1009,61 +940,50 @@ def read_matrix(node):
     node.transposed = [[] for _ in range(node.width)]
     for i, row in enumerate(node.table):
         for k, a in row: node.transposed[k].append((i, a))
-    if node.offset is not None:
-        need(len(node.offset) == node.size, "an offset has a wrong length")
-        node.offset = [exact(node.offset)]
+    need(node.offset is None or len(node.offset) == node.size, "an offset has a wrong length")
+    node.offset = node.offset and [exact(node.offset)]
 def read_term(data, d):
     name = data.pop("name")
-    term = {"name": name} | record(data, TERMS[name], d)
-    if name == "group_l2":
-        places = [i for group in term["groups"] for i in group]
-        need(len(set(places)) == len(places), "groups overlap")
-        need(len(term["weight"]) == len(term["groups"]), "one weight per group is needed")
-    if name == "nuclear":
-        shape, sides = (term["rows"], term["columns"]), (term["left"], term["right"])
-        right = math.prod(shape) == d and shape == tuple(map(len, sides))
-        need(right and len(set(map(len, sides[0] + sides[1]))) == 1, "a matrix has a wrong shape")
-    return term
-KINDS = {op: {"op": plain, "of": indices} | form for op, form in {  # nodes of earlier ones only
-    "variable": {"size": natural}, "add": {}, "multiply": {}, "log": {},
-    "affine": {"columns": natural, "width": natural, "rows?": many(plain), "at?": many(plain),
-               "offset?": many(number)},
-    "piecewise": {"breakpoints": many(number), "pieces": many(many(number))},
-    "max": {"columns": natural}, "norm2": {"columns": natural}, "logsumexp": {"columns": natural}}.items()}
-BALL = {"eps": number, "delta": number}
-BOUNDS = {"lower": many(below, whole=True), "upper": many(above, whole=True)}
-LIMITS = {"bounds?": BOUNDS, "constraints?": many({"function": read_function, "lower": below, "upper": above})}
-POINTS = {"points": many(vector), "weights": many(number)}
-NEAR = {"pivot": vector, "directions": many(vector), "weights": many(number)}
-ROW = {"constraint": plain, "weight": number, "direction": vector}
-ENTRY = {"node": plain, "row": plain}
-SUPPORT = ENTRY | {"place": plain, "s": number, "t?": number, "p?": number}
-SHARP = ENTRY | {"one": plain, "other": plain, "sigma": number, "bend": number}
-CASE = {"point": numbers, "slopes": many(number), "parts": plain, "entry?": plain, "t?": number}
+    return {"name": name} | record(data, TERMS[name], d)
+FIELDS = {name: reader for reader, names in {  # what a field of that name is, if nothing else is said
+    number: "eps delta gap global_gap violation fall growth total weight s t p sigma bend", flag: "strict unique",
+    above: "radius within reach convexity upper", below: "lower", natural: "size width columns", indices: "of",
+    plain: "schema version function op scope constraint node row place one other parts entry", many(plain): "rows at",
+    vector: "x pivot point direction normal separation subgradient", many(vector): "directions points",
+    many(number): "weights penalties slopes offset breakpoints", many(many(number)): "pieces left right",
+    many(indices): "groups", read_term: "term"}.items() for name in names.split()}
+def form(names, **own): return {name: (FIELDS | own)[name.rstrip("?")] for name in names.split()}
+KINDS = {op: form(f"op of {names}") for op, names in {  # nodes of earlier ones only
+    "variable": "size", "affine": "columns width rows? at? offset?", "piecewise": "breakpoints pieces", "add": "",
+    "multiply": "", "max": "columns", "norm2": "columns", "logsumexp": "columns", "log": ""}.items()}
+FIELDS |= {"bounds": form("lower upper", lower=many(below, whole=True), upper=many(above, whole=True)),
+           "constraints": many(form("function lower upper", function=read_function)),
+           "supports": many(form("node row place s t? p?")), "sharp": many(form("node row one other sigma bend")),
+           "cases": form("growth tree", tree=many(form("point slopes parts entry? t?", point=numbers))),
+           "rows": many(form("constraint weight direction"))}
+LIMITS = "bounds? constraints?"
 CLAIMS = {  # numbers of the claim, evidence, and what else the file has
-    "near": (BALL, NEAR, {}),
-    "goldstein": (BALL, POINTS, {}),
-    "near-kkt": (BALL, NEAR | {"rows": many(ROW), "normal": vector, "separation": vector}, LIMITS),
-    "plus": (BALL, POINTS | {"subgradient": vector}, {"term": read_term}),
-    "refutation": ({"fall": number}, {"point": vector}, LIMITS),
-    "minimum": (BALL | {"gap": number, "radius": above, "within": above, "scope": plain,
-                        "strict": flag, "unique": flag, "global_gap?": number,
-                        "violation?": number},
-                {"pivot": vector, "reach": above, "growth": number, "convexity": above,
-                 "supports": many(SUPPORT), "sharp": many(SHARP), "penalties?": many(number),
-                 "cases?": {"growth": number, "tree": many(CASE)}}, {}),
-}
+    "near": ("eps delta", "pivot directions weights", ""), "goldstein": ("eps delta", "points weights", ""),
+    "near-kkt": ("eps delta", "pivot directions weights rows normal separation", LIMITS),
+    "plus": ("eps delta", "points weights subgradient", "term"), "refutation": ("fall", "point", LIMITS),
+    "minimum": ("eps delta gap radius within scope strict unique",
+                "pivot reach growth convexity supports sharp penalties? cases?", "")}
+def apart(term, _):
+    """Say whether groups are disjoint, with one weight each."""
+    groups = term["groups"]
+    return len(term["weight"]) == len(groups) and len(set().union(*groups)) == sum(map(len, groups))
+def shaped(term, d):
+    """Say whether tables have the sizes that are stated."""
+    sizes, sides = [term["rows"], term["columns"]], [term["left"], term["right"]]
+    return math.prod(sizes) == d and sizes == list(map(len, sides)) and len(set(map(len, sides[0] + sides[1]))) == 1
 TERMS = {
-    "l1_box": BOUNDS | {"weight": many(weight, whole=True)}, "simplex": {"total": number},
-    "group_l2": {"groups": many(indices), "weight": many(weight)},
-    "nuclear": {"weight": weight, "rows": natural, "columns": natural, "left": many(many(number)),
-                "right": many(many(number))},
-}
+    "l1_box": FIELDS["bounds"] | {"weight": many(weight, whole=True)}, "simplex": form("total"),
+    "group_l2": sure(form("groups weight", weight=many(weight)), apart, "groups overlap, or have not one weight each"),
+    "nuclear": sure(form("weight rows columns left right", weight=weight, rows=natural), shaped, "a wrong shape")}
 def read(path):
     """Return the claim with its evidence, and the nodes of the function."""
-    with open(path, "rb", opener=lambda p, flags: os.open(p, flags | os.O_NONBLOCK)) as file:
-        need(stat.S_ISREG(os.fstat(file.fileno()).st_mode), "not a regular file")
-        raw = file.read(MAX_BYTES + 1)
+    need(os.path.isfile(path), "not a regular file")
+    with open(path, "rb") as file: raw = file.read(MAX_BYTES + 1)
     if raw[:2] == b"\x1f\x8b": raw = zlib.decompressobj(31).decompress(raw, MAX_BYTES + 1)
     need(len(raw) <= MAX_BYTES, f"more than {MAX_BYTES} bytes")
     text = Room()
@@ -1071,71 +991,61 @@ def read(path):
     data = json.loads(raw.decode("utf-8"), object_pairs_hook=distinct, parse_constant=reject,
                       parse_float=reject, parse_int=lambda t: int(t) if len(t) < 16 else reject(t))
     version, kind = data["version"], data["claim"].pop("kind")
-    need(data["schema"] == "goldstein-proof" and type(version) is int and version in (1, 2),
-         "not a proof file, or another schema or version")
-    need(version == 2 or kind in ("near", "goldstein"), "version 1 has no such claim")
-    form = CLAIMS[kind]
+    known = type(version) is int and (version == 2 or (version == 1 and kind in ("near", "goldstein")))
+    need(known and data["schema"] == "goldstein-proof", "another schema or version, or one without such a claim")
+    numbers, evidence, more = CLAIMS[kind]
     nodes = read_function(data["function"])
     d = nodes[0].size
-    limits = LIMITS if "penalties" in data["evidence"] else {}
-    whole = {"schema": plain, "version": plain, "function": plain, "x": vector}
-    found = record(data, whole | {"claim": form[0], "evidence": form[1]} | form[2] | limits, d)
-    claim = {"kind": kind, "lower": [-INF] * d, "upper": [INF] * d, "constraints": []} | found
+    if "cases" in data["evidence"]: numbers += " global_gap"
+    if "penalties" in data["evidence"]: numbers, more = numbers + " violation", LIMITS
+    whole = form(f"schema version function x claim evidence {more}", claim=form(numbers), evidence=form(evidence))
+    found = record(data, whole, d)
+    claim = {"kind": kind, "lower": [-INF] * d, "upper": [INF] * d, "constraints": [], "program": nodes} | found
     for name in ("claim", "evidence", "bounds"): claim |= found.get(name, {})
     indices([row["constraint"] for row in claim.get("rows", [])], len(claim["constraints"]))
-    vectors = claim.get("directions", claim.get("points", []))
-    need(len(vectors) == len(claim.get("weights", [])), "one weight per vector is needed")
+    need(len(claim.get("directions", claim.get("points", []))) == len(claim.get("weights", [])), "one weight per vector")
     if kind == "minimum": read_minimum(claim, nodes)
     return claim, nodes
 def read_minimum(claim, nodes):
     """Find the program that supports, substitutes for entries by node and row, and cases are about.
     A tree has lines for all entries with kinks. The lower side of a split is the last."""
     need(claim["scope"] in ("ball", "global"), "this scope of a minimum is outside this checker")
-    tree, gap, among, slack = (a in claim for a in ("cases", "global_gap", "penalties", "violation"))
-    need(tree == gap and among == slack, "evidence and claim do not match")
-    if among:
-        right = len(claim["penalties"]) == len(claim["constraints"]) + nodes[0].size
-        need(right, "one penalty for each constraint and each variable is needed")
-        nodes = penalised(nodes, claim)
-    claim["program"], held = nodes, collections.defaultdict(dict)
+    if "penalties" in claim:
+        need(len(claim["penalties"]) == len(claim["constraints"]) + nodes[0].size, "a penalty is missing, or one too many")
+        nodes = claim["program"] = penalised(nodes, claim)
+    held = claim["held"] = collections.defaultdict(dict)
     for part in claim["supports"] + claim["sharp"]:
-        (k,), (i,) = indices([part["node"]], len(nodes)), indices([part["row"]], nodes[part["node"]].size)
-        places = [part[name] for name in ("place", "one", "other") if name in part]
+        k, i = place(part["node"], len(nodes)), place(part["row"], nodes[part["node"]].size)
         op, row, own = nodes[k].op, nodes[k].row(i), held[k].setdefault(i, Held())
-        need(op in KINKED and min(indices(places, row.stop)) in row, "a support is of another node, or another row")
+        places = [place(part[name], row.stop) for name in ("place", "one", "other") if name in part]
+        need(op in KINKED and min(places) in row, "a support is of another node, or another row")
         if "sigma" in part:
             need(own.parts and part["sigma"] >= 0, "a sharpness is none")
             own.sharp.append([part[name] for name in ("one", "other", "sigma", "bend")])
         else:
-            right = (op == "piecewise") == ("t" in part) == ("p" in part) and places[0] not in own.parts
-            need(right, "a support is none, or comes twice")
+            need((op == "piecewise") == ("t" in part) == ("p" in part) and places[0] not in own.parts, "a support is none")
             own.parts[places[0]] = part.get("t", ZERO), part["s"], part.get("p", ZERO)
-    claim["held"] = held
-    if tree:
+    if "cases" in claim:
         claim["lines"] = {k: {i: Held(NIL) for i in range(node.size)} for k, node in enumerate(nodes) if any(node.bends)}
         size = sum(map(len, claim["lines"].values()))
         for case in claim["cases"]["tree"]:
             need(len(case["slopes"]) == size, "a case has not one slope for each entry with kinks")
-            right = (indices([case["parts"]], 3) == [2]) == ("entry" in case) == ("t" in case)
-            need(right, "a split is none")
-            indices([case["entry"]] if "entry" in case else [], size)
+            need((place(case["parts"], 3) == 2) == ("entry" in case) == ("t" in case), "a split is none")
+            if "entry" in case: place(case["entry"], size)
 def distinct(pairs):
     need(len(dict(pairs)) == len(pairs), "a key comes twice")
     return dict(pairs)
 def reject(text): raise Unreadable(f"not a number of a proof file: {text[:40]}")
 def main(arguments=None):
-    global spent
-    spent, Room.kept, arguments = 0.0, 0, sys.argv[1:] if arguments is None else arguments
+    spent[0], Room.kept, arguments = 0, 0, sys.argv[1:] if arguments is None else arguments
     if len(arguments) != 1 or arguments[0] in ("-h", "--help"): return print(__doc__) or 2
     try:
         claim, nodes = read(arguments[0])
         said, code = f"TRUE: {check(claim, nodes)}", 0
     except Refused as why: said, code = f"FALSE: {why}", 1
     except Exception as why:  # a file from a stranger: whatever is wrong with it, it proves nothing
-        name = "" if isinstance(why, Unreadable) else f"{type(why).__name__}: "
-        said, code = f"UNREADABLE: {name}{str(why)[:200]}", 2
+        said, code = f"UNREADABLE: {why if isinstance(why, Unreadable) else repr(why)}"[:200], 2
     print(f"{said}.")
     if code < 2: print("\n".join([describe(nodes), *describe_limits(claim)]))
     return code
-if __name__ == "__main__":
-    sys.exit(main())
+if __name__ == "__main__": sys.exit(main())

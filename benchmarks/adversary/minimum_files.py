@@ -204,7 +204,7 @@ def derived(document: Document, folder: Any) -> tuple[Any, Any] | None:
     """Return claim and function as the checker reads them."""
     path = folder / "file.json"
     path.write_text(json.dumps(document))
-    own.spent, own.Room.kept = 0.0, 0
+    own.spent[0], own.Room.kept = 0, 0
     try:
         claim, nodes = own.read(path)
     except own.Unreadable:
@@ -232,7 +232,7 @@ def fill(rng: random.Random, document: Document, folder: Any) -> bool:
         box = [own.Span(*ends) for ends in zip(claim["lower"], claim["upper"])]
         flat = all(part["function"][-1].affine for part in claim["constraints"])
     try:
-        total, eps, loss = own.minorant(nodes, y, r, claim["held"], box)
+        total, loss, eps = own.minorant(nodes, y, r, claim["held"], box)
         if not own.finite(eps) or not own.finite(loss):
             return False
         growth = next((g for g in GROWTHS if total.at_least(g)), None)

@@ -322,32 +322,35 @@ def test_functions_of_rows_of_intervals(checker: Any) -> None:
     def spans(*pairs: tuple[Any, Any]) -> list[Any]:
         return [checker.Span(*(q if abs(q) == math.inf else F(q) for q in p)) for p in pairs]
 
-    value, (slope,) = checker.smooth_row("norm2", spans((F(1, 4), F(1))))
+    value, (slope,), bend = checker.smooth_row("norm2", spans((F(1, 4), F(1))))
     assert value == (F(1, 4), 1)
     assert slope == (F(1, 4), 1)
+    assert bend == (0, 4)
     assert checker.smooth_row("norm2", spans((3, 3), (-4, -4)))[0] == (5, 5)
-    assert checker.smooth_row("norm2", spans((-1, 2), (0, 0)))[1] == [(-1, 1)] * 2
-    value, (slope,) = checker.smooth_row("log", spans((2, math.inf)))
+    assert checker.smooth_row("norm2", spans((-1, 2), (0, 0)))[1:] == ([(-1, 1)] * 2, (0, 0))
+    value, (slope,), bend = checker.smooth_row("log", spans((2, math.inf)))
     assert slope == (0, F(1, 2))
+    assert bend == (F(-1, 4), 0)
     assert value[1] == math.inf
     assert float(value[0]) == pytest.approx(math.log(2))
     for low in (0, -1):
         with pytest.raises(checker.Refused):
             checker.smooth_row("log", spans((low, 5)))
-    value, shares = checker.smooth_row("logsumexp", spans((0, math.inf), (0, 0)))
+    value, shares, bend = checker.smooth_row("logsumexp", spans((0, math.inf), (0, 0)))
     assert [float(q) for q in shares[0] + shares[1]] == pytest.approx([0.5, 1.5])
     assert value[1] == math.inf
-    value, (share,) = checker.smooth_row("logsumexp", spans((0, 0)))
+    assert bend == (0, F(1, 2))
+    value, (share,), _ = checker.smooth_row("logsumexp", spans((0, 0)))
     assert value[0] <= 0 <= value[1]
     assert share == (1, 1)
     everything = spans((-math.inf, math.inf)) * 2
-    assert checker.smooth_row("logsumexp", everything) == ((-math.inf, math.inf), [(0, 1)] * 2)
+    assert checker.smooth_row("logsumexp", everything)[:2] == ((-math.inf, math.inf), [(0, 1)] * 2)
     rng = np.random.default_rng(0)
     for _ in range(60):
         lo = rng.integers(-9, 10, 3).tolist()
         pairs = [(a, a + b) for a, b in zip(lo, rng.integers(0, 6, 3).tolist())]
         for op in ("norm2", "logsumexp"):
-            value, slopes = checker.smooth_row(op, spans(*pairs))
+            value, slopes, _ = checker.smooth_row(op, spans(*pairs))
             for u in itertools.product(*pairs):
                 size = math.hypot(*u) if op == "norm2" else math.log(sum(map(math.exp, u)))
                 parts = [math.exp(a - size) for a in u]
@@ -409,11 +412,11 @@ def test_what_is_too_much_is_unreadable(
 
 def test_counts_begin_anew_with_every_file(judge: Any, checker: Any) -> None:
     judge(NEAR)
-    spent = checker.spent
+    spent = checker.spent[0]
     assert spent > 0
     assert checker.Room.kept == 0
     judge(NEAR)
-    assert checker.spent == spent
+    assert checker.spent[0] == spent
     assert checker.Room.kept == 0
 
 
@@ -777,9 +780,8 @@ def test_a_number_that_is_no_float_is_printed(judge: Any) -> None:
         assert judge(GOLDSTEIN, function=function, **points, claim__eps=sign + "1") == 1
 
 
-#: Lines of code, without blanks, comments and docstrings, 65 for trees of cases and 45 for minima
-#: among feasible points. It may fall, not rise; 900 are the aim.
-CEILING = 1025
+#: Lines of code, without blanks, comments and docstrings. It may fall, not rise.
+CEILING = 900
 
 
 def test_it_can_be_read_in_one_sitting(checker: Any) -> None:
