@@ -279,3 +279,55 @@ def test_what_cannot_be_is_refused_in_words() -> None:
 
 def test_it_is_found_under_its_name() -> None:
     assert gs.control.Plant is Plant
+
+
+def test_a_proof_is_about_a_real_feedback() -> None:
+    """The imaginary part of K would be dropped: u = (-3 + 9i) y is another loop."""
+    plant = Plant([[1.0]], [[1.0]], [[1.0]])
+    real, P = np.array([[-3.0]]), np.array([[1.0]])
+    assert Stability(real, P).verify(plant)
+    assert NormBound(real, P, 10.0).verify(plant)
+    assert not Stability(real + 9j, P).verify(plant)
+    assert not NormBound(real + 9j, P, 10.0).verify(plant)
+
+
+def test_the_bound_is_proved_where_disturbances_do_not_reach_the_states() -> None:
+    """The norm is |D|; any Lyapunov matrix that is large enough proves it."""
+    zero = np.zeros((2, 1))
+    plant = Plant(
+        -np.eye(2), zero, zero.T, zero, np.ones((1, 2)), [[0.3]], D12=[[0.0]], D21=[[0.0]]
+    )
+    bound = prove_norm(plant, np.zeros((1, 1)), 0.3 * (1 + 1e-6))
+    assert bound is not None
+    assert bound.verify(plant)
+    assert prove_norm(plant, np.zeros((1, 1)), 0.3 * (1 - 1e-9)) is None
+
+
+def test_what_cannot_be_a_plant_or_a_start_is_refused_by_name() -> None:
+    empty = np.zeros((0, 0))
+    with pytest.raises(InputError, match="needs states, controls and measurements"):
+        Plant(empty, np.zeros((0, 1)), np.zeros((1, 0)))
+    with pytest.raises(InputError, match="1 free entries, got 2"):
+        synthesise(Plant([[1.0]], [[1.0]], [[1.0]]), x0=[1.0, 2.0])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nothing_below_the_norm_is_proved(seed: int) -> None:
+    """Plants near instability, with double modes: a bound that is proved is above a fine grid."""
+    rng = np.random.default_rng(seed)
+    damping = 10.0 ** -rng.integers(1, 9)
+    mode = np.array([[-damping, 1.0], [-1.0, -damping]])
+    A = np.kron(np.eye(2), mode)
+    A[:2, 2:] = rng.uniform(0.0, 1.0) * np.eye(2)
+    B, C, D = (rng.standard_normal(shape) for shape in ((4, 2), (2, 4), (2, 2)))
+    system = System(A, B, C, D)
+    norm, _ = peak_gain(system)
+    grid = [1.0 + damping * t for t in np.linspace(-9.0, 9.0, 4001)]
+    assert norm >= max(largest_gain(system, w) for w in [0.0, *grid]) * (1 - 1e-9)
+    plant = Plant(
+        A, np.zeros((4, 1)), np.zeros((1, 4)), B, C, D, np.zeros((2, 1)), np.zeros((1, 2))
+    )
+    for share in (0.999, 1 - 1e-6, 1 - 1e-9):
+        assert prove_norm(plant, np.zeros((1, 1)), share * norm) is None
+    bound = prove_norm(plant, np.zeros((1, 1)), norm * (1 + 1e-6))
+    assert bound is None or bound.verify(plant)

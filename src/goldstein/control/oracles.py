@@ -6,6 +6,7 @@ Plants, and the closed loops that feedbacks of a given structure make of them.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -89,6 +90,8 @@ class Plant:
 
     def __post_init__(self) -> None:
         (n, _), (_, m), (p, _) = (np.atleast_2d(M).shape for M in (self.A, self.B, self.C))
+        if 0 in (n, m, p):
+            raise InputError(f"a plant needs states, controls and measurements, got {n}, {m}, {p}.")
         B1 = np.eye(n) if self.B1 is None else _matrix("B1", self.B1)
         C1 = np.eye(n) if self.C1 is None else _matrix("C1", self.C1)
         w, z = B1.shape[1], len(C1)
@@ -146,11 +149,13 @@ class Plant:
             )
         return AffineMatrix(self.A, self.B, self.C, free)
 
-    def closed_loop(self, K: Matrix) -> System:
-        """Return the system from w to z under u = K y."""
+    def closed_loop(self, K: Any, kind: Callable[[Any], Any] = np.asarray) -> System:
+        """Return the system from w to z under u = K y, in numbers of a kind: floats, rationals."""
+        left, low, right, far = map(kind, (self.B, self.D12, self.C, self.D21))
+        left, low = left @ kind(K), low @ kind(K)
         return System(
-            self.A + self.B @ K @ self.C, self.B1 + self.B @ K @ self.D21,
-            self.C1 + self.D12 @ K @ self.C, self.D11 + self.D12 @ K @ self.D21,
+            kind(self.A) + left @ right, kind(self.B1) + left @ far,
+            kind(self.C1) + low @ right, kind(self.D11) + low @ far,
         )  # fmt: skip
 
 
@@ -232,15 +237,11 @@ class HInfNorm(Oracle):
     def name(self) -> str:
         return f"hinfnorm of {self.plant.name}"
 
-    def gain(self, x: Vector) -> Matrix:
-        """Return K."""
-        return self.loop.gain(x)
-
     def peak(self, x: Vector) -> tuple[float, float]:
         """Return the norm and the frequency where it is attained."""
         key = np.asarray(x, dtype=float).tobytes()
         if self._seen[0] != key:
-            self._seen = key, *peak_gain(self.plant.closed_loop(self.gain(x)))
+            self._seen = key, *peak_gain(self.plant.closed_loop(self.loop.gain(x)))
         return self._seen[1:]
 
     def value(self, x: Vector) -> float:
@@ -251,7 +252,7 @@ class HInfNorm(Oracle):
         if not math.isfinite(norm):
             # Where the loop is unstable there is no norm: the way to the left half plane.
             return abscissa(self.loop).gradient(y)
-        p, loop = self.plant, self.plant.closed_loop(self.gain(y))
+        p, loop = self.plant, self.plant.closed_loop(self.loop.gain(y))
         resolvent = _resolvent(loop.A, omega)
         u, _, vh = np.linalg.svd(loop.C @ resolvent @ loop.B + loop.D)
         left = u[:, 0].conj() @ (p.D12 + loop.C @ resolvent @ p.B)

@@ -32,6 +32,9 @@ BITS = 40
 #: Parts of the room between norm and bound that the Riccati equation may use, as tried.
 SHARES = (0.5, 0.1, 0.9, 0.01)
 
+#: Disturbances that move the states less than this do not limit what may be added.
+NO_PATH = 1e-8
+
 #: A matrix of `Fraction`.
 Exact = NDArray[np.object_]
 
@@ -47,8 +50,7 @@ class Stability:
         """Check both inequalities in rational arithmetic."""
         if not _is_about(self, plant):
             return False
-        A = exact_loop(plant, self.K)[0]
-        P = exact(self.P)
+        A, P = plant.closed_loop(self.K, exact).A, exact(self.P)
         left = A.T @ P
         return is_symmetric(P) and is_positive(P) and is_positive(-left - left.T)
 
@@ -68,7 +70,7 @@ class NormBound:
         """Check both inequalities in rational arithmetic."""
         if not (_is_about(self, plant) and 0.0 < self.gamma < math.inf):
             return False
-        A, B, C, D = exact_loop(plant, self.K)
+        A, B, C, D = plant.closed_loop(self.K, exact)
         P, g = exact(self.P), Fraction(self.gamma)
         left, PB = A.T @ P, P @ B
         (z, w), one = D.shape, exact(np.eye(max(D.shape)))
@@ -79,7 +81,9 @@ class NormBound:
 
 
 def _is_about(claim: Stability | NormBound, plant: Plant) -> bool:
-    """Whether the matrices of a claim are finite and of the sizes of the plant."""
+    """Whether the matrices of a claim are real, finite and of the sizes of the plant."""
+    if np.iscomplexobj(claim.K) or np.iscomplexobj(claim.P):
+        return False
     K, P = np.asarray(claim.K, dtype=float), np.asarray(claim.P, dtype=float)
     sizes = K.shape == (plant.B.shape[1], len(plant.C)) and P.shape == plant.A.shape
     return sizes and bool(np.isfinite(K).all() and np.isfinite(P).all())
@@ -88,16 +92,6 @@ def _is_about(claim: Stability | NormBound, plant: Plant) -> bool:
 def exact(M: Any) -> Exact:
     """Return a matrix of floats in rationals."""
     return np.vectorize(Fraction, otypes=[object])(np.asarray(M, dtype=float))
-
-
-def exact_loop(plant: Plant, K: Matrix) -> tuple[Exact, Exact, Exact, Exact]:
-    """Return the matrices of the closed loop without rounding."""
-    gain, right, far = exact(K), exact(plant.C), exact(plant.D21)
-    left, low = exact(plant.B) @ gain, exact(plant.D12) @ gain
-    return (
-        exact(plant.A) + left @ right, exact(plant.B1) + left @ far,
-        exact(plant.C1) + low @ right, exact(plant.D11) + low @ far,
-    )  # fmt: skip
 
 
 def is_symmetric(M: Exact) -> bool:
@@ -127,11 +121,8 @@ def prove_stability(plant: Plant, K: Matrix) -> Stability | None:
     if not np.linalg.eigvals(A).real.max() < 0.0:
         return None
     P = linalg.solve_continuous_lyapunov(A.T, -np.eye(len(A)))
-    for bits in (BITS, 52):
-        claim = Stability(np.array(K), _rounded(P, bits))
-        if np.isfinite(P).all() and claim.verify(plant):
-            return claim
-    return None
+    claims = (Stability(np.array(K), _rounded(P, bits)) for bits in (BITS, 52))
+    return next((claim for claim in claims if claim.verify(plant)), None)
 
 
 def prove_norm(plant: Plant, K: Matrix, gamma: float) -> NormBound | None:
@@ -139,15 +130,10 @@ def prove_norm(plant: Plant, K: Matrix, gamma: float) -> NormBound | None:
     loop = plant.closed_loop(K)
     if not np.linalg.eigvals(loop.A).real.max() < 0.0:
         return None
-    for share in SHARES:
-        P = _bounded_real(loop, gamma, share)
-        if P is None:
-            continue
-        for bits in (BITS, 52):
-            claim = NormBound(np.array(K), _rounded(P, bits), float(gamma))
-            if claim.verify(plant):
-                return claim
-    return None
+    found = (_bounded_real(loop, gamma, share) for share in SHARES)
+    rounded = (_rounded(P, bits) for P in found if P is not None for bits in (BITS, 52))
+    claims = (NormBound(np.array(K), P, float(gamma)) for P in rounded)
+    return next((claim for claim in claims if claim.verify(plant)), None)
 
 
 def _bounded_real(system: System, gamma: float, share: float) -> Matrix | None:
@@ -161,7 +147,7 @@ def _bounded_real(system: System, gamma: float, share: float) -> Matrix | None:
     # Half of the room is left to w and z; what may be added to C'C is a part of the other half.
     one = np.eye(len(A))
     inner = peak_gain(System(A, B, one, np.zeros(B.shape)))[0]
-    Q = C.T @ C + share * 1e-6 / max(inner, 1e-100) ** 2 * one
+    Q = C.T @ C + share * 1e-6 / max(inner, NO_PATH) ** 2 * one
     try:
         P = linalg.solve_continuous_are(A, B, Q, D.T @ D - np.eye(B.shape[1]), s=C.T @ D)
     except (linalg.LinAlgError, ValueError):
@@ -243,18 +229,10 @@ class Design:
 
 
 def synthesise(
-    plant: Plant,
-    order: int = 0,
-    structure: ArrayLike | None = None,
-    *,
-    starts: int = 4,
-    eps: float = 1e-4,
-    delta: float = 1e-4,
-    max_calls: int = 5_000,
-    largest: float = 1e3,
-    x0: ArrayLike | None = None,
-    rng: Any = None,
-) -> Design:
+    plant: Plant, order: int = 0, structure: ArrayLike | None = None, *, starts: int = 4,
+    eps: float = 1e-4, delta: float = 1e-4, max_calls: int = 5_000, largest: float = 1e3,
+    x0: ArrayLike | None = None, rng: Any = None,
+) -> Design:  # fmt: skip
     """Return a stabilising feedback of a given structure whose H-infinity norm is small.
 
     The problem is not convex: the best of several starts is kept, and nothing is said about others.
@@ -293,6 +271,8 @@ def synthesise(
     norm, seed = HInfNorm(plant, structure), seed_from(rng)
     draws = stream(seed, 0, "control")
     first = np.zeros(norm.loop.dim) if x0 is None else np.array(x0, dtype=float).ravel()
+    if first.size != norm.loop.dim:
+        raise InputError(f"x0 must have the {norm.loop.dim} free entries, got {first.size}.")
     points = [first, *(draws.standard_normal(norm.dim) for _ in range(starts - 1))]
     asked: dict[str, Any] = {"eps": eps, "delta": delta, "rng": seed, "max_calls": max_calls}
     limits = [(-largest, largest)] * norm.loop.dim
@@ -315,7 +295,7 @@ def synthesise(
         x, claim = inside, None
         if continued is not None:
             best, x, claim = continued[0], continued[0].x, continued[0].certificate
-    K, value = norm.gain(x), norm.value(x)
+    K, value = norm.loop.gain(x), norm.value(x)
     # Float64 cannot sample a ball that is too small beside x, nor see steps below its rounding.
     around = delta * max(1.0, float(np.linalg.norm(x)))
     for factor in (1.0, 10.0, 100.0):
