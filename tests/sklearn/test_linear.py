@@ -321,3 +321,39 @@ def test_a_robust_fit_of_few_clean_rows_is_nearly_as_good_as_least_squares() -> 
     own, least = np.mean(errors, axis=0)
     assert own <= 1.5 * least
     assert 0.7 <= np.mean(scales) <= 1.2
+
+
+@pytest.mark.parametrize("value", [3.3, 1e9 / 3.0])
+def test_a_constant_is_no_spread(value: float) -> None:
+    """Rounding leaves something of value minus the mean of equal values: it is no unit."""
+    X, y = table()
+    constant = SparseRegressor(0.1).fit(X, np.full(len(y), value))
+    assert not constant.coef_.any()
+    assert constant.intercept_ == pytest.approx(value, rel=1e-12)
+    wide = np.column_stack([X, np.full(len(y), value)])
+    fit = QuantileRegressor(0.5, random_state=0).fit(wide, y)
+    assert set(fit.units_) <= {0.5, 1.0, 2.0}
+    assert fit.coef_[-1] == 0.0
+    assert holds(constant, X, np.full(len(y), value))
+    assert holds(fit, wide, y)
+
+
+@pytest.mark.parametrize("unit", [2.0**-400, 2.0**400])
+def test_units_of_any_size_change_nothing(unit: float) -> None:
+    X, y = table()
+    for make in (lambda: QuantileRegressor(0.5), lambda: RobustRegressor(n_init=20)):
+        plain = make().set_params(random_state=0).fit(X, y)
+        large = make().set_params(random_state=0).fit(X, unit * y)
+        assert np.array_equal(unit * plain.coef_, large.coef_)
+        assert large.certificate_.eps == plain.certificate_.eps
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_where_float64_sees_no_smaller_ball_a_larger_one_is_stated() -> None:
+    """A quantile of wild rows: its coefficients are large in units of the others."""
+    X, y = table(30)
+    y = np.where(np.arange(30) < 14, 1e10 * np.arange(1.0, 31.0), y)
+    fit = QuantileRegressor([0.2, 0.8], non_crossing=True, max_calls=50).fit(X, y)
+    assert holds(fit, X, y)
+    low, high = fit.predict(X).T
+    assert (low <= high).all()

@@ -71,10 +71,6 @@ class Options:
     minimum_work: int = 20_000
 
     @property
-    def limits(self) -> list[Any]:
-        return [self.max_calls, self.max_time]
-
-    @property
     def asked(self) -> dict[str, Any]:
         """The question, as `minimize` and `certify` take it."""
         return {"eps": self.eps, "delta": self.delta, "rng": self.seed}
@@ -182,10 +178,13 @@ FIT = Form("fit", _write, _read)
 
 def whole_fit(options: Options, model: Any, fit: Callable[[], Fit]) -> Fit:
     """Return the fit of a model that is kept, if it was made under these limits; else make it."""
-    found = options.kept.part(
-        "whole", FIT, fit, options.limits, holds=lambda found: found.holds(model)
-    )
+    found = _kept(options, model, "whole", fit)
     return replace(found, minimum=minimum_of(model, found, options))
+
+
+def _kept(options: Options, model: Any, name: str, fit: Callable[[], Fit]) -> Fit:
+    limits = [options.max_calls, options.max_time]
+    return options.kept.part(name, FIT, fit, limits, holds=lambda found: found.holds(model))
 
 
 def best_start(
@@ -194,10 +193,7 @@ def best_start(
     """Return the fit of lowest score among the starts; those that are kept are not made again."""
 
     def kept_search(k: int) -> Fit:
-        return options.kept.part(
-            f"start-{k}", FIT, lambda: search(k), options.limits,
-            holds=lambda fit: fit.holds(model),
-        )  # fmt: skip
+        return _kept(options, model, f"start-{k}", lambda: search(k))
 
     return search_from(range(options.n_init), kept_search, score)
 

@@ -83,6 +83,10 @@ class RobustLoss(NamedTuple):
     slope: Callable[[Vector, float], Vector]
     bend: Callable[[Vector, float], Vector]
 
+    def pull(self, r: Vector, c: float) -> Vector:
+        """Return weights with which the squared loss is a bound from above."""
+        return np.divide(self.slope(r, c), r, out=np.ones_like(r), where=r != 0.0)
+
 
 def _inside(u: Vector, c: float) -> Vector:
     return np.maximum(1.0 - (u / c) ** 2, 0.0)
@@ -134,8 +138,7 @@ def reweighted(
 ) -> Vector:
     """Lower the mean loss of residuals: reweighted least squares, then Newton steps."""
     for _ in range(STEPS):
-        r = y - A @ theta
-        pull = weights * np.divide(loss.slope(r, c), r, out=np.ones_like(r), where=r != 0.0)
+        pull = weights * loss.pull(y - A @ theta, c)
         if np.count_nonzero(pull) < A.shape[1]:
             return theta
         new = weighted_least_squares(A, y, pull)
@@ -282,29 +285,24 @@ def quantile_coefficients(
     """
     n, p = A.shape
     count = len(quantiles)
-    blocks = sparse.block_diag([A.T] * count, format="csr")
     low = np.concatenate([weights * (tau - 1.0) for tau in quantiles])
     high = low + np.tile(weights, count)
-    # A target far away says on which side of the answer it is; HiGHS takes 1e20 for infinite.
-    bounds, reward = (
-        np.column_stack([low, high]),
-        np.tile(np.clip(y, -FAR_TARGET, FAR_TARGET), count),
-    )
+    parts, ranges = [sparse.block_diag([A.T] * count)], [np.column_stack([low, high])]
     if ordered and count > 1:  # columns of the multipliers of the order: + in k + 1, - in k
         step = sparse.eye(count - 1, count, k=1) - sparse.eye(count - 1, count)
-        blocks = sparse.hstack([blocks, sparse.kron(step.T, A.T)], format="csr")
-        free = np.column_stack([np.zeros(n * (count - 1)), np.full(n * (count - 1), np.inf)])
-        bounds = np.vstack([bounds, free])
-        reward = np.concatenate([reward, np.zeros(len(free))])
+        parts.append(sparse.kron(step.T, A.T))
+        ranges.append(np.tile([0.0, np.inf], (n * (count - 1), 1)))
     # A price is a pair of slopes at 0: two more columns, of opposite sign, without reward.
     paid = np.flatnonzero(np.tile(price, count))
     costs = np.tile(price, count)[paid]
     pick = sparse.csr_matrix(
         (np.ones(paid.size), (paid, np.arange(paid.size))), (p * count, paid.size)
     )
-    blocks = sparse.hstack([blocks, pick], format="csr")
-    bounds = np.vstack([bounds, np.column_stack([-costs, costs])])
-    reward = np.concatenate([reward, np.zeros(paid.size)])
+    blocks = sparse.hstack([*parts, pick], format="csr")
+    bounds = np.vstack([*ranges, np.column_stack([-costs, costs])])
+    # A target far away says on which side of the answer it is; HiGHS takes 1e20 for infinite.
+    reward = np.zeros(len(bounds))
+    reward[: n * count] = np.tile(np.clip(y, -FAR_TARGET, FAR_TARGET), count)
     found = linprog(-reward, A_eq=blocks, b_eq=np.zeros(p * count), bounds=bounds, method="highs")
     if found.x is None:
         raise GoldsteinError(f"the linear program of the quantiles failed: {found.message}")

@@ -196,12 +196,12 @@ SCALINGS = (2, 4, 8, 16)
 
 def _write(place: LocalMinimum) -> tuple[Arrays, dict[str, Any]]:
     arrays: Arrays = {"v": place.v, "active": place.active, "shares": place.shares}
-    return arrays, {"iterations": place.iterations, "passes": place.passes}
+    return arrays, {"iterations": place.iterations}
 
 
 def _read(arrays: Arrays, fields: dict[str, Any]) -> LocalMinimum:
-    active, counts = arrays["active"].astype(np.intp), (fields["iterations"], fields["passes"])
-    return LocalMinimum(arrays["v"], active, arrays["shares"], *map(int, counts))
+    active = arrays["active"].astype(np.intp)
+    return LocalMinimum(arrays["v"], active, arrays["shares"], int(fields["iterations"]))
 
 
 def _fits(problem: MarginProblem, place: LocalMinimum) -> bool:

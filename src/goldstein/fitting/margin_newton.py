@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
+from scipy.sparse.linalg import LinearOperator, cg
 
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.fitting.margin_finish import MOST_HINGES, REACH, dispensable, settle_on_kinks
@@ -67,18 +68,8 @@ def conjugate_gradients(
     multiply: Callable[[Vector], Vector], right: Vector, goal: float, most: int
 ) -> Vector:
     """Solve A x = right, A positive definite, until the residual is at most `goal` long."""
-    answer, rest = np.zeros_like(right), right
-    step, square = rest, float(rest @ rest)
-    for _ in range(most):
-        if np.sqrt(square) <= goal:
-            break
-        bent = multiply(step)
-        length = square / float(step @ bent)
-        answer += length * step
-        rest = rest - length * bent
-        before, square = square, float(rest @ rest)
-        step = rest + (square / before) * step
-    return answer
+    A = LinearOperator((right.size, right.size), multiply, dtype=right.dtype)
+    return np.asarray(cg(A, right, rtol=0.0, atol=goal, maxiter=most)[0])
 
 
 def curvature_product(
@@ -201,31 +192,26 @@ class LocalMinimum:
     shares : ndarray
         The part in [0, 1] of each active row's slope that balances the gradient.
     iterations : int
-        Newton steps, passes over all rows and over few rows alike.
-    passes : int
-        Passes over all rows.
+        Newton steps, over all rows and over few rows alike.
     """
 
     v: Vector
     active: NDArray[np.intp]
     shares: Vector
     iterations: int
-    passes: int
 
 
 class _Search:
-    """Newton iterations on one problem, with counters."""
+    """Newton iterations on one problem, counted."""
 
     def __init__(self) -> None:
         self.iterations = 0
-        self.passes = 0
 
     def settle(
         self, problem: MarginProblem, v: Vector, s: Smoothing, tol: float, steps: int
     ) -> tuple[Vector, Vector]:
         """Minimise the smoothed objective from v; return (v, Z v)."""
         u, value, gradient = problem.smooth_pass(v, s)
-        self.passes += 1
         for _ in range(steps):
             if np.sqrt(gradient @ gradient) <= tol:
                 break
@@ -237,7 +223,6 @@ class _Search:
             if slope >= 0.0:
                 break
             self.iterations += 1
-            self.passes += 1
             v_new = v + direction
             u_new, value_new, gradient_new = problem.smooth_pass(v_new, s)
             if value_new > value + 1e-4 * slope:
@@ -245,11 +230,11 @@ class _Search:
                 du = u_new - u
                 for step in _BACKTRACKING:
                     v_new, u_new = v + step * direction, u + step * du
-                    if problem.smooth_value(v_new, u_new, s) <= value + 1e-4 * step * slope:
+                    value_new = problem.smooth_value(v_new, u_new, s)
+                    if value_new <= value + 1e-4 * step * slope:
                         break
                 else:
                     break
-                value_new = problem.smooth_value(v_new, u_new, s)
                 gradient_new = problem.smooth_gradient(v_new, u_new, s)
             stalled = value - value_new <= 1e-15 * abs(value)
             v, u, value, gradient = v_new, u_new, value_new, gradient_new
@@ -266,7 +251,6 @@ class _Search:
         before = problem.smooth_gradient(v, u, s)
         after = problem.smooth_pass(there, s)[2]
         self.iterations += 1
-        self.passes += 3
         return there if after @ after < before @ before else v
 
     def sharpen(
@@ -284,7 +268,7 @@ class _Search:
     def ended(self, v: Vector, active: Any = (), shares: Any = ()) -> LocalMinimum:
         """Return what was found, with the rows on their kinks."""
         rows, parts = np.asarray(active, dtype=np.intp), np.asarray(shares, dtype=np.float64)
-        return LocalMinimum(v, rows, parts, self.iterations, self.passes)
+        return LocalMinimum(v, rows, parts, self.iterations)
 
 
 def _newton_direction(problem: MarginProblem, u: Vector, gradient: Vector, s: Smoothing) -> Vector:
@@ -335,13 +319,9 @@ def _curvature_matrix(Z: Any, c: Vector, diagonal: Vector) -> Vector:
 
 
 def minimise_margin(
-    problem: MarginProblem,
-    *,
-    start: Vector | None = None,
-    rng: np.random.Generator,
-    eps: float,
+    problem: MarginProblem, *, start: Vector | None = None, rng: np.random.Generator, eps: float,
     delta: float = 0.0,
-) -> LocalMinimum:
+) -> LocalMinimum:  # fmt: skip
     """Return a local minimiser, or the best point on the way to one.
 
     Parameters
@@ -368,7 +348,6 @@ def minimise_margin(
     while True:
         v, u = search.settle(problem, v, Smoothing(width), tolerance, _STEPS)
         gradient = problem.gradient(v, u)
-        search.passes += 1
         if np.sqrt(gradient @ gradient) <= _SAFETY * eps and problem.clear_of_kinks(v, u):
             return search.ended(v)
         reach = int((np.abs(u - problem.shift - rho) <= REACH * width).sum())
@@ -377,7 +356,6 @@ def minimise_margin(
                 return search.ended(search.sharpen(problem, v, u, width, tolerance, delta))
             v, active, shares, rounds = settle_on_kinks(problem, v, u, width, _SAFETY * eps)
             search.iterations += rounds
-            search.passes += rounds
             return search.ended(v, active, shares)
         if problem.dim > DIRECT_LIMIT:
             v = search.narrow(problem, v, u, (width, _SHRINK * width), tolerance)

@@ -7,13 +7,9 @@ import numpy as np
 from scipy.optimize import minimize as smooth_minimize
 
 from goldstein.api import certify
-from goldstein.certificates import GoldsteinCertificate
-from goldstein.certificates.verifying import as_proved
 from goldstein.checker.arrays import Vector
-from goldstein.errors import KinkError
 from goldstein.fitting.fit import Fit, Options, best_start, generator_of, with_near
 from goldstein.models.margin_svm import MulticlassMargin, Smoothing
-from goldstein.result import Result
 
 #: Widths of the rounding and places of the flat part, in units of rho: first the hinge loss, which
 #: is convex; then the flat part moves in; then the rounding shrinks.
@@ -29,46 +25,22 @@ SHORT_PATH = [(width, give) for width, give in PATH if give == 0.0]
 STEPS = 100
 
 
-def fit_native(model: MulticlassMargin, merged: MulticlassMargin, options: Options) -> Fit:
-    """Return the best local minimiser of the searches, with its certificates.
-
-    Parameters
-    ----------
-    model : MulticlassMargin
-        What is minimised and certified.
-    merged : MulticlassMargin
-        The same function with equal rows put together, on which the search runs.
-    options : Options
-    """
+def fit_native(model: MulticlassMargin, options: Options) -> Fit:
+    """Return the best local minimiser of the searches, with its certificates."""
     begin = time.perf_counter()
 
     def search(k: int) -> Fit:
         path = PATH if options.start is None or k else SHORT_PATH
-        start = merged.start(generator_of(options, k)) if k else options.start
-        theta, steps = _follow(merged, path, start)
-        result = options.searched(merged, theta, options.begin(begin), f"start-{k}")
-        goldstein = _certificate(model, result) or certify(
+        start = model.start(generator_of(options, k)) if k else options.start
+        theta, steps = _follow(model, path, start)
+        result = options.searched(model, theta, options.begin(begin), f"start-{k}")
+        goldstein = result.certificate or certify(
             model, result.x, max_calls=options.max_calls, **options.asked
         )
         return Fit(result.x, model.value(result.x), goldstein, None, steps + result.nit)
 
     best = best_start(options, model, search, lambda fit: fit.value)
     return with_near(model, best, options, options.begin(begin))
-
-
-def _certificate(model: MulticlassMargin, result: Result) -> GoldsteinCertificate | None:
-    """Return the certificate of a run with the gradients of the model itself, or None."""
-    known = result.certificate
-    if known is None:
-        return None
-    try:
-        gradients = np.array([model.gradient(y) for y in known.points])
-    except KinkError:
-        return None
-    certificate = GoldsteinCertificate.from_gradients(
-        known.x, known.points, gradients, known.weights, meta=known.meta
-    )
-    return as_proved(certificate, model) if result.success else certificate
 
 
 def _follow(

@@ -86,19 +86,15 @@ class Loss(SetOnce, ABC):
         return part
 
     @property
-    def samples(self) -> int:
-        return len(self.target)
-
-    @property
     def total_weight(self) -> Fraction:
         """The sum of the weights, exactly."""
-        return Fraction(self.samples) if self.weights is None else exact_sum(self.weights)
+        return Fraction(len(self.target)) if self.weights is None else exact_sum(self.weights)
 
     @property
     def weight_norm(self) -> float:
         """The Euclidean norm of the weights."""
         if self.weights is None:
-            return math.sqrt(self.samples)
+            return math.sqrt(len(self.target))
         return float(np.linalg.norm(self.weights))
 
     @property
@@ -201,7 +197,9 @@ def make_loss(
     target = np.array(y)  # a copy: the exact form is made once, and must stay the same function
     if target.shape[:1] != (samples,) or target.ndim > 2:
         raise InputError(f"y must have {samples} rows like X, got shape {target.shape}.")
-    checked = None if weights is None else _checked_weights(weights, samples)
+    checked = None if weights is None else sample_weights(weights, samples)
+    if checked is not None and not checked.any():
+        raise InputError("weights are all 0; at least one sample must count.")
     if name == "logistic":
         return _classification(target, checked, classes)
     numbers = exact_floats(target, "y")
@@ -212,13 +210,6 @@ def make_loss(
     raise InputError(
         f"loss must be 'squared', 'huber', 'pseudo_huber' or 'logistic', got {name!r}."
     )
-
-
-def _checked_weights(weights: Any, samples: int) -> Vector:
-    shares = sample_weights(weights, samples)
-    if not shares.any():
-        raise InputError("weights are all 0; at least one sample must count.")
-    return shares
 
 
 def _classification(target: Any, weights: Vector | None, classes: int) -> Loss:

@@ -249,25 +249,11 @@ def labelled_rows(X: Any, signs: Vector, *, intercept: bool) -> Any:
         np.multiply(X, signs[:, None], out=Z[:, :d])
         Z[:, d:] = signs[:, None]
         return hand_over(Z)
-    rows = sparse.csr_array(X)
-    counts = np.diff(rows.indptr)
-    data = rows.data * np.repeat(signs, counts)
-    if not intercept:
-        return hand_over_sparse(
-            sparse.csr_array((data, rows.indices.copy(), rows.indptr.copy()), shape=(n, d))
-        )
-    # The intercept's entry comes last in every row.
-    size = rows.nnz + n
-    kind = np.int32 if max(size, width) < 2**31 else np.int64
-    starts = np.zeros(n + 1, dtype=kind)
-    np.cumsum(counts + 1, out=starts[1:])
-    ends = starts[1:] - 1
-    old = np.ones(size, dtype=bool)
-    old[ends] = False
-    entries, columns = np.empty(size), np.empty(size, dtype=kind)
-    entries[old], entries[ends] = data, signs
-    columns[old], columns[ends] = rows.indices, d
-    return hand_over_sparse(sparse.csr_array((entries, columns, starts), shape=(n, width)))
+    rows = sparse.csr_array(X, copy=True)
+    rows.data = rows.data * np.repeat(signs, np.diff(rows.indptr))
+    if intercept:  # its entry comes last in every row
+        rows = sparse.csr_array(sparse.hstack([rows, signs[:, None]]))
+    return hand_over_sparse(rows)
 
 
 def smooth_parts(
@@ -333,20 +319,14 @@ class MarginSVM(losses.Model):
     1.25
     """
 
+    name = "margin_svm"
     adjustable = frozenset({"neighbourhood", "_margins", "_visited", "_local"})
     neighbourhood: float = 0.0
 
     def __init__(
-        self,
-        Z: Any,
-        rho: float = 1.0,
-        lam: float | Fraction = 1.0,
-        *,
-        weights: Any = None,
-        shift: float = 0.0,
-        intercept: bool = False,
-        total: Fraction | None = None,
-    ) -> None:
+        self, Z: Any, rho: float = 1.0, lam: float | Fraction = 1.0, *, weights: Any = None,
+        shift: float = 0.0, intercept: bool = False, total: Fraction | None = None,
+    ) -> None:  # fmt: skip
         self.Z = losses.data_matrix(Z, "Z")
         self.rho, self.lam = losses.exact_positive("rho", rho), losses.nonnegative("lam", lam)
         shift = exact_float(shift, "shift")
@@ -371,10 +351,6 @@ class MarginSVM(losses.Model):
         self._margins: tuple[bytes, Vector] = (b"", np.zeros(n))
         self._visited: tuple[Vector, Vector] | None = None
         self._local: tuple[Vector, MarginProblem, float] | None = None
-
-    @property
-    def name(self) -> str:
-        return "margin_svm"
 
     def _look(self, w: Vector) -> tuple[MarginProblem, Vector]:
         """Return the cheapest problem that equals the objective at w, and its products Z w."""
@@ -477,21 +453,14 @@ class MulticlassMargin(losses.Model):
     1.5625
     """
 
+    name = "multiclass_margin"
     adjustable = frozenset({"_last_scores"})
 
     def __init__(
-        self,
-        X: Any,
-        labels: Any,
-        classes: int,
-        rho: float = 1.0,
-        lam: float | Fraction = 1.0,
-        *,
-        weights: Any = None,
-        shift: float = 0.0,
-        intercept: bool = True,
+        self, X: Any, labels: Any, classes: int, rho: float = 1.0, lam: float | Fraction = 1.0, *,
+        weights: Any = None, shift: float = 0.0, intercept: bool = True,
         total: Fraction | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         data = losses.data_matrix(X, "X")
         n = data.shape[0]
         if intercept:
@@ -528,10 +497,6 @@ class MulticlassMargin(losses.Model):
         if lam:
             tree = losses.ridge_term(lam, W[:, :-1] if self.intercept else W) + tree
         return tree
-
-    @property
-    def name(self) -> str:
-        return "multiclass_margin"
 
     @property
     def ridge(self) -> Vector:
@@ -585,16 +550,9 @@ class MulticlassMargin(losses.Model):
         clear &= ~ramp | (rivals[rows, best] - second.max(axis=1) > slack)
         if not clear.all():  # in doubt, NaN and overflow included, the tree decides exactly
             return super().gradient(theta)
-        pull = np.where(ramp, self.weights / self.rho, 0.0)
-        return self.ridge * theta + self._combine(pull, best)
-
-    def _combine(self, pull: Vector, best: NDArray[np.intp]) -> Vector:
-        """Return the gradient of `pull` times the negative margins."""
-        table = np.zeros((len(pull), self.classes))
-        rows = np.arange(len(pull))
-        table[rows, best] = pull
-        table[rows, self.labels] = -pull
-        return np.asarray(self.X.T @ table).T.ravel()
+        pull, table = np.where(ramp, self.weights / self.rho, 0.0), np.zeros(scores.shape)
+        table[rows, best], table[rows, self.labels] = pull, -pull
+        return self.ridge * theta + np.asarray(self.X.T @ table).T.ravel()
 
     def smooth(self, theta: Vector, s: Smoothing) -> tuple[float, Vector]:
         """Return value and gradient of the objective with its kinks rounded off.

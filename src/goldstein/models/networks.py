@@ -134,18 +134,10 @@ class Rows:
     loss: losses.Loss
     slack: Vector
 
-    @classmethod
-    def make(cls, X: Any, loss: losses.Loss) -> Rows:
-        return cls(X, loss, rounding_slack(X))
-
     def blocks(self) -> Iterator[Rows]:
         """Yield the rows in blocks."""
-        n = self.X.shape[0]
-        if n <= BLOCK:
-            yield self
-            return
-        for begin in range(0, n, BLOCK):
-            part = slice(begin, min(begin + BLOCK, n))
+        for begin in range(0, self.X.shape[0], BLOCK):
+            part = slice(begin, begin + BLOCK)
             yield Rows(self.X[part], self.loss.take(part), self.slack[part])
 
     def clear_of_kinks(self, inner: Matrix, hidden: Matrix) -> bool:
@@ -227,15 +219,20 @@ class Setting:
 
     @classmethod
     def make(
-        cls, data: Any, loss: losses.Loss, width: int, ridge: float, bias: bool, mean: bool
-    ) -> Setting:
+        cls, X: Any, y: Any, width: int, loss: str = "squared", ridge: float = 0.0,
+        bias: bool = True, mean: bool = False, threshold: float = 1.0, weights: Any = None,
+        classes: int = 0,
+    ) -> Setting:  # fmt: skip
+        """Check data and options, which `relu_two_layer` explains."""
+        data = losses.data_matrix(X, "X")
+        made = losses.make_loss(loss, y, data.shape[0], threshold, weights, classes)
         if isinstance(width, bool) or not isinstance(width, int | np.integer) or width < 1:
             raise InputError(f"width must be a positive integer, got {width!r}.")
         if bias:
             data = losses.with_constant_feature(data)
-        total = loss.total_weight if mean else None
+        total = made.total_weight if mean else None
         return cls(
-            data, loss, int(width), losses.nonnegative("ridge", exact_float(ridge, "ridge")), total
+            data, made, int(width), losses.nonnegative("ridge", exact_float(ridge, "ridge")), total
         )
 
 
@@ -259,7 +256,7 @@ class ReLUNetwork(losses.Model):
             out = out + linear(np.ones((n, 1)), shift).reshape(n, *columns)
         super().__init__(setting.objective(out))
         self.setting, self.architecture = setting, net
-        self._blocks = list(Rows.make(setting.X, setting.loss).blocks())
+        self._blocks = list(Rows(setting.X, loss, rounding_slack(setting.X)).blocks())
         self._last_pass: tuple[bytes, list[Pass]] | None = None
 
     def _pass(self, theta: Vector) -> list[Pass]:
@@ -326,9 +323,7 @@ def network_outputs(X: Any, hidden: Matrix, outer: Matrix, shift: Any) -> Vector
 class ReLUOneLayer(ReLUNetwork):
     """scale * loss(relu(X W^T) c) + ridge/2 |W|^2 in the hidden weights W, with c fixed."""
 
-    @property
-    def name(self) -> str:
-        return "relu_one_layer"
+    name = "relu_one_layer"
 
     def solver_lipschitz(self, x: Vector, delta: float) -> float:
         """Return the constant of the sublevel set: loss part plus ridge part."""
@@ -348,44 +343,16 @@ def alternating_signs(width: int, outputs: int, as_vector: bool) -> Matrix:
 
 
 def relu_one_layer(
-    X: Any,
-    y: Any,
-    width: int,
-    *,
-    loss: str = "squared",
-    output_weights: Any = None,
-    ridge: float = 0.0,
-    bias: bool = True,
-    mean: bool = False,
-    threshold: float = 1.0,
-    weights: Any = None,
-    classes: int = 0,
+    X: Any, y: Any, width: int, *, output_weights: Any = None, **options: Any
 ) -> ReLUOneLayer:
     """Return the training objective of a ReLU layer with fixed output weights.
 
     Parameters
     ----------
-    X : array or sparse matrix, shape (n, d)
-    y : array, shape (n,) or (n, q)
-        Targets, or labels for the logistic loss.
-    width : int
-        Number of neurons.
-    loss : {"squared", "huber", "pseudo_huber", "logistic"}
-        The squared loss is |out - y|^2 / 2.
+    X, y, width, **options
+        As in `relu_two_layer`; `ridge` is the weight of |W|^2 / 2.
     output_weights : array, shape (width,) or (width, q), optional
         Default: alternating signs +1, -1.
-    ridge : float
-        Weight of |W|^2 / 2.
-    bias : bool
-        Give every neuron a trainable bias.
-    mean : bool
-        Average over the samples, with their weights, instead of summing.
-    threshold : float
-        Of the Huber losses.
-    weights : array, shape (n,), optional
-        Nonnegative weights of the samples' losses; default 1.
-    classes : int
-        At least so many classes for the logistic loss, however few are among the labels.
 
     Returns
     -------
@@ -398,9 +365,7 @@ def relu_one_layer(
     >>> F.value(np.array([1.0]))
     2.0
     """
-    data = losses.data_matrix(X, "X")
-    made = losses.make_loss(loss, y, data.shape[0], threshold, weights, classes)
-    setting = Setting.make(data, made, width, ridge, bias, mean)
+    setting = Setting.make(X, y, width, **options)
     q = setting.loss.outputs
     if output_weights is None:
         output = alternating_signs(setting.width, q, setting.loss.target_is_vector)
@@ -420,9 +385,7 @@ class ReLUTwoLayer(ReLUNetwork):
     The parameters are W row by row, then V row by row, then c if there is an output bias.
     """
 
-    @property
-    def name(self) -> str:
-        return "relu_two_layer"
+    name = "relu_two_layer"
 
     def solver_lipschitz(self, x: Vector, delta: float) -> float:
         """Return the constant of the sublevel set; it is bounded only if ridge > 0."""
@@ -437,18 +400,7 @@ class ReLUTwoLayer(ReLUNetwork):
 
 
 def relu_two_layer(
-    X: Any,
-    y: Any,
-    width: int,
-    *,
-    loss: str = "squared",
-    ridge: float = 0.0,
-    bias: bool = True,
-    output_bias: bool = False,
-    mean: bool = False,
-    threshold: float = 1.0,
-    weights: Any = None,
-    classes: int = 0,
+    X: Any, y: Any, width: int, *, output_bias: bool = False, **options: Any
 ) -> ReLUTwoLayer:
     """Return the training objective of a network with one hidden ReLU layer.
 
@@ -485,7 +437,4 @@ def relu_two_layer(
     >>> F.value(np.array([1.0, 0.5]))
     0.625
     """
-    data = losses.data_matrix(X, "X")
-    made = losses.make_loss(loss, y, data.shape[0], threshold, weights, classes)
-    setting = Setting.make(data, made, width, ridge, bias, mean)
-    return ReLUTwoLayer(setting, output_bias=output_bias)
+    return ReLUTwoLayer(Setting.make(X, y, width, **options), output_bias=output_bias)

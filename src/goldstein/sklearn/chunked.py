@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import column_or_1d
+from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from goldstein.calculus.constants import BlockedRows
 from goldstein.calculus.operators import row_norms
@@ -59,8 +60,7 @@ def checked_chunks(X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
     if not hasattr(y, "__len__") or (is_dask_array(y) and any(map(np.isnan, y.shape))):
         raise InputError("y has no known length; pass one target per row of X, in memory.")
     y = column_or_1d(np.asarray(y), warn=True)
-    if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise InputError("Input y contains NaN or infinity; clean the data first.")
+    assert_all_finite(y, input_name="y")
     if X.shape[0] != len(y):
         raise InputError(f"X has {X.shape[0]} rows and y has {len(y)}; they must agree.")
     return X, y
@@ -93,35 +93,27 @@ class ChunkedRows(BlockedRows):
         return importlib.import_module("dask")
 
     def product(self, v: Vector) -> Vector:
-        return np.concatenate(self._each(_product, lambda part: (self._signs[part], v)))
+        return np.concatenate(self._each(_product, lambda part: v))
 
     def enclosed_product(self, v: Enclosure) -> Enclosure:
-        parts = self._each(
-            _enclosed_product, lambda part: (self._signs[part], self._intercept, v.mid, v.rad)
-        )
-        mid, rad = (np.concatenate(pieces) for pieces in zip(*parts))
+        parts = self._each(_enclosed_product, lambda part: v)
+        mid, rad = (np.concatenate(pieces) for pieces in zip(*((p.mid, p.rad) for p in parts)))
         return Enclosure(mid, rad)
 
     def transposed_product(self, a: Vector) -> Vector:
-        pulls = self._signs * a
-        return np.sum(self._each(_combination, lambda part: (pulls[part], self._intercept)), axis=0)
+        return np.sum(self._each(_combination, lambda part: a[part]), axis=0)
 
     def enclosed_transposed_product(self, a: Enclosure) -> Enclosure:
         terms = self.shape[0]
-        parts = self._each(
-            _enclosed_combination,
-            lambda p: (self._signs[p], self._intercept, a.mid[p], a.rad[p], terms),
-        )
-        return sum_of_parts(parts, terms)
+        return sum_of_parts(self._each(_enclosed_combination, lambda part: a[part], terms), terms)
 
     def norms(self) -> Vector:
         return self._norms
 
     @cached_property
     def _norms(self) -> Vector:
-        norms = np.concatenate(self._each(_norms, lambda part: (self._intercept,)))
-        if not np.isfinite(norms).all():
-            raise InputError("Input X contains NaN or infinity; clean the data first.")
+        norms = np.concatenate(self._each(_norms))
+        _require_finite(norms)
         norms *= np.abs(self._signs)
         norms.setflags(write=False)
         return norms
@@ -147,43 +139,43 @@ class ChunkedRows(BlockedRows):
     def scaled(self, factors: Vector) -> ChunkedRows:
         return ChunkedRows(self._X, self._signs * factors, self._intercept)
 
-    def _each(self, operation: Any, arguments: Any) -> list[Any]:
+    def _each(self, operation: Any, vector: Any = lambda part: None, *more: Any) -> list[Any]:
+        """Return what an operation gives of each block, its signs, and its part of a vector."""
         lazy = self._dask.delayed(operation)
-        parts = [slice(a, b) for a, b in zip(self._edges[:-1], self._edges[1:])]
-        return list(
-            self._dask.compute(*(lazy(b, *arguments(p)) for b, p in zip(self._blocks, parts)))
-        )
+        parts = [slice(a, b) for a, b in pairwise(self._edges)]
+        tasks = [
+            lazy(block, self._signs[part], self._intercept, vector(part), *more)
+            for block, part in zip(self._blocks, parts)
+        ]
+        return list(self._dask.compute(*tasks))
 
 
-def _product(block: Any, signs: Vector, v: Vector) -> Vector:
+def _product(block: Any, signs: Vector, intercept: bool, v: Vector) -> Vector:
     X = np.asarray(block)
     d = X.shape[1]
     out: Vector = X @ v[:d]
-    if v.size > d:
+    if intercept:
         out = out + v[d]
     return signs * out
 
 
-def _enclosed_product(
-    block: Any, signs: Vector, intercept: bool, mid: Vector, rad: Vector
-) -> tuple[Vector, Vector]:
-    answer = labelled_rows(np.asarray(block), signs, intercept=intercept) @ Enclosure(mid, rad)
-    return answer.mid, answer.rad
+def _enclosed_product(block: Any, signs: Vector, intercept: bool, v: Enclosure) -> Any:
+    return labelled_rows(np.asarray(block), signs, intercept=intercept) @ v
 
 
-def _combination(block: Any, pulls: Vector, intercept: bool) -> Vector:
+def _combination(block: Any, signs: Vector, intercept: bool, a: Vector) -> Vector:
+    pulls = signs * a
     answer: Vector = np.asarray(block).T @ pulls
     return np.append(answer, pulls.sum()) if intercept else answer
 
 
 def _enclosed_combination(
-    block: Any, signs: Vector, intercept: bool, mid: Vector, rad: Vector, terms: int
+    block: Any, signs: Vector, intercept: bool, a: Enclosure, terms: int
 ) -> tuple[Vector, Vector]:
-    Z = labelled_rows(np.asarray(block), signs, intercept=intercept)
-    return product_part(Z.T, Enclosure(mid, rad), terms)
+    return product_part(labelled_rows(np.asarray(block), signs, intercept=intercept).T, a, terms)
 
 
-def _norms(block: Any, intercept: bool) -> Vector:
+def _norms(block: Any, signs: Vector, intercept: bool, _: None) -> Vector:
     return np.hypot(row_norms(np.asarray(block)), 1.0 if intercept else 0.0)
 
 
@@ -246,13 +238,14 @@ class ChunkedNetwork(Oracle):
 
     @np.errstate(over="ignore", invalid="ignore")
     def value(self, x: Vector) -> float:
-        total = joined(self._each(_value, self.weights(x)), 1)
+        total = joined(self._each(1, Rows.value, self.weights(x)), 1)
         assert total is not None
         return self._scale * float(total.total()[0]) + 0.5 * self._ridge * float(x @ x)
 
     @np.errstate(over="ignore", invalid="ignore")
     def gradient(self, y: Vector) -> Vector:
-        total = joined(self._each(_gradient, self.weights(y), self._scale), self.architecture.dim)
+        size = self.architecture.dim
+        total = joined(self._each(size, Rows.gradient, self.weights(y), self._scale), size)
         if total is None:
             raise KinkError("a neuron sits on its kink, as far as rounding can tell.", y)
         answer = total.total()
@@ -260,10 +253,10 @@ class ChunkedNetwork(Oracle):
             answer += self._ridge * y
         return answer
 
-    def _each(self, operation: Any, *arguments: Any) -> list[Any]:
-        lazy = self._dask.delayed(operation)
+    def _each(self, *question: Any) -> list[Any]:
+        lazy = self._dask.delayed(_sum)
         # One object for all tasks: the parameters are sent once.
-        shared = self._dask.delayed((self.architecture, *arguments), traverse=False)
+        shared = self._dask.delayed((self.architecture, *question), traverse=False)
         tasks = [lazy(x, b, shared) for x, b in zip(self._chunks, self._beside)]
         return list(self._dask.compute(*tasks))
 
@@ -298,19 +291,11 @@ def _outputs(chunk: Any, weights: Weights) -> Vector:
 
 def _beside(chunk: Any, loss: Loss) -> tuple[Loss, Vector]:
     """Return a chunk's part of the loss, and the bounds of its rounding errors."""
-    # The constant feature is a copy of its rows only: block by block.
-    slack = [rounding_slack(_with_ones(part)) for part in _split(_dense(chunk))]
+    unknown = np.zeros(len(_dense(chunk)))
+    slack = [rounding_slack(rows.X) for rows in _blocks(chunk, (loss, unknown))]
     slack_of_all = np.concatenate(slack)
     _require_finite(slack_of_all)
     return loss, slack_of_all
-
-
-def _split(chunk: Any) -> list[Any]:
-    return [chunk[begin : begin + BLOCK] for begin in range(0, chunk.shape[0], BLOCK)]
-
-
-def _with_ones(rows: Any) -> Any:
-    return np.hstack([rows, np.ones((rows.shape[0], 1))])
 
 
 def _dense(chunk: Any) -> Any:
@@ -328,21 +313,13 @@ def _require_finite(norms: Vector) -> None:
 
 
 def _blocks(chunk: Any, beside: tuple[Loss, Vector]) -> Any:
-    loss, slack = beside
-    for k, part in enumerate(_split(chunk)):
-        at = slice(k * BLOCK, k * BLOCK + len(part))
-        yield Rows(_with_ones(part), loss.take(at), slack[at])
+    for rows in Rows(chunk, *beside).blocks():
+        # The constant feature is a copy of these rows only.
+        yield replace(rows, X=np.hstack([rows.X, np.ones((len(rows.X), 1))]))
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _value(chunk: Any, beside: tuple[Loss, Vector], shared: tuple[Architecture, Weights]) -> Any:
-    net, weights = shared
-    return joined((rows.value(net, weights) for rows in _blocks(chunk, beside)), 1)
-
-
-@np.errstate(over="ignore", invalid="ignore")
-def _gradient(
-    chunk: Any, beside: tuple[Loss, Vector], shared: tuple[Architecture, Weights, float]
-) -> Any:
-    net, weights, scale = shared
-    return joined((rows.gradient(net, weights, scale) for rows in _blocks(chunk, beside)), net.dim)
+def _sum(chunk: Any, beside: tuple[Loss, Vector], shared: Any) -> Any:
+    """Return the sum over the blocks of a chunk of what is asked of each."""
+    net, size, asked, *arguments = shared
+    return joined((asked(rows, net, *arguments) for rows in _blocks(chunk, beside)), size)

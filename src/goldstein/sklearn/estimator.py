@@ -2,7 +2,6 @@
 
 import contextlib
 import copy
-import hashlib
 import importlib
 import math
 import numbers
@@ -15,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import validation
 from sklearn.utils.class_weight import compute_class_weight
@@ -67,19 +66,20 @@ class ProvedEstimator(BaseEstimator):  # type: ignore[misc]
                 rule(name, value)
 
     def _checked_rows(
-        self, X: Any, y: Any, *, reset: bool = True, y_numeric: bool = False
-    ) -> tuple[Any, NDArray[Any]]:
-        """Check the data; a Dask array is not read."""
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool = True, y_numeric: bool = False
+    ) -> tuple[Any, NDArray[Any], Vector]:
+        """Check the data, and return weights with them; a Dask array is not read."""
         if is_dask_array(X):
             X, y = checked_chunks(X, y)
             self._check_features(X, reset=reset)
             if y_numeric:
                 y = validation.check_array(y, ensure_2d=False, dtype=np.float64, input_name="y")
-            return X, y
-        X, y = validation.validate_data(
-            self, X, y, reset=reset, accept_sparse="csr", dtype=np.float64, y_numeric=y_numeric
-        )
-        return X, np.asarray(y, dtype=np.float64) if y_numeric else y
+        else:
+            X, y = validation.validate_data(
+                self, X, y, reset=reset, accept_sparse="csr", dtype=np.float64, y_numeric=y_numeric
+            )
+            y = np.asarray(y, dtype=np.float64) if y_numeric else y
+        return X, y, checked_sample_weight(sample_weight, X.shape[0])
 
     def _checked_inputs(self, X: Any) -> Any:
         """Check rows to predict."""
@@ -97,9 +97,9 @@ class ProvedEstimator(BaseEstimator):  # type: ignore[misc]
                 f"{self.n_features_in_} features as input."
             )
 
-    def _options(self, seed: int, kind: Callable[..., Any] = Options, **more: Any) -> Any:
+    def _options(self, seed: int, **more: Any) -> Options:
         """Return what a fit shall reach and may take."""
-        return kind(
+        return Options(
             self.eps, self.delta, seed, max_calls=self.max_calls, max_time=self.max_time,
             near=self.certificate == "near", **more,
         )  # fmt: skip
@@ -118,13 +118,25 @@ class ProvedEstimator(BaseEstimator):  # type: ignore[misc]
         self.gap_ = None if self.minimum_ is None else self.minimum_.gap
         self._fitted_with = self.get_params(deep=False)  # `set_params` is about the next fit
 
+
+class ProvedClassifier(ClassifierMixin):  # type: ignore[misc]
+    """What the classifiers share: the numbers of their classes."""
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of each row."""
+        chosen = winners(self.decision_function(X))  # first: it says whether this is fitted
+        return np.asarray(self.classes_[chosen])
+
     def _class_numbers(self, y: NDArray[Any], weights: Vector) -> tuple[NDArray[np.intp], Vector]:
         """Return the numbers of the classes, and the weights times the class weights."""
         unknown = ~np.isin(y, self.classes_)
         if unknown.any():
             raise InputError(f"y has the class {y[unknown][0]!r}, which was not in the training.")
         labels = np.searchsorted(self.classes_, y)
-        return labels, weights * class_weights(self.class_weight, self.classes_, y, weights)[labels]
+        factors = compute_class_weight(
+            self.class_weight, classes=self.classes_, y=y, sample_weight=weights
+        )
+        return labels, weights * np.asarray(factors, dtype=np.float64)[labels]
 
 
 def known_classes(y: NDArray[Any]) -> NDArray[Any]:
@@ -192,7 +204,6 @@ def checked_sample_weight(sample_weight: Any, n: int) -> Vector:
         raise InputError(f"sample_weight must be one number per row, got shape {weights.shape}.")
     if weights.size != n:
         raise InputError(f"sample_weight has {weights.size} entries for {n} rows.")
-    validation.check_consistent_length(weights, np.empty(n))
     if (weights < 0).any() or not weights.any():
         raise InputError("sample_weight must be nonnegative and not all zero.")
     weights = np.asarray(weights, dtype=np.float64)
@@ -241,14 +252,6 @@ def unless_equal(weights: Vector) -> Vector | None:
     return None if (weights == weights[0]).all() else weights
 
 
-def class_weights(class_weight: Any, classes: NDArray[Any], y: NDArray[Any], w: Vector) -> Vector:
-    """Return the factor of each class; "balanced" takes the sample weights into account."""
-    if class_weight == "balanced":
-        totals = np.array([w[y == c].sum() for c in classes])
-        return np.asarray(w.sum() / (len(classes) * totals))
-    return np.asarray(compute_class_weight(class_weight, classes=classes, y=y), dtype=np.float64)
-
-
 def folder_name(name: str, value: Any) -> None:
     """Refuse what cannot name a folder."""
     if not isinstance(value, str | os.PathLike):
@@ -294,16 +297,12 @@ def content_digest(data: Any) -> str:
     """
     if is_dask_array(data):
         dask = importlib.import_module("dask")
-        parts = dask.compute(*(dask.delayed(content_digest)(c) for c in data.to_delayed().ravel()))
+        data = dask.compute(*(dask.delayed(content_digest)(c) for c in data.to_delayed().ravel()))
     elif sparse.issparse(data):
-        parts = [str(data.shape), *map(digest, (data.data, data.indices, data.indptr))]
-    elif isinstance(data, list):
-        parts = [content_digest(part) for part in data]
+        data = [data.shape, data.data, data.indices, data.indptr]
     elif isinstance(data, np.ndarray) and data.dtype == object:
-        return content_digest([str(part) for part in data])
-    else:
-        return digest(data)
-    return hashlib.sha256(" ".join(parts).encode()).hexdigest()[:16]
+        data = [str(part) for part in data]
+    return digest(data)
 
 
 def weakest(certificates: list[Any]) -> tuple[float, float] | None:
@@ -315,12 +314,13 @@ def weakest(certificates: list[Any]) -> tuple[float, float] | None:
 
 def warn_unless_reached(estimator: Any, certificates: list[Any]) -> None:
     """Say what was reached and what to change when the target was missed."""
-    reached = max(c.eps for c in certificates)
-    if reached > estimator.eps:
+    reached, delta = weakest(certificates) or (math.inf, math.inf)
+    if reached > estimator.eps or delta > estimator.delta:
         limits = "max_calls" if estimator.max_time is None else "max_calls, max_time"
         warnings.warn(
-            f"reached eps = {reached:.3g} at delta = {estimator.delta:g}, asked for "
-            f"eps = {estimator.eps:g}; raise {limits}, eps or delta, or scale the features.",
+            f"reached eps = {reached:.3g} at delta = {delta:.3g}, asked for delta = "
+            f"{estimator.delta:g}, eps = {estimator.eps:g}; raise {limits}, eps or delta, or scale "
+            "the features.",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from fractions import Fraction
 from functools import partial
 from itertools import pairwise
@@ -36,6 +36,7 @@ from goldstein.errors import InputError, NotCertifiableError
 from goldstein.fitting import high_breakdown as start
 from goldstein.fitting.fit import Fit, Options, whole_fit, with_near
 from goldstein.fitting.high_breakdown import HUBER, Penalty, descend, quantile_coefficients
+from goldstein.numerics.streams import smallest_delta
 from goldstein.sklearn import estimator as check
 from goldstein.sklearn.chunked import is_dask_array
 from goldstein.sklearn.estimator import ProvedEstimator
@@ -75,6 +76,7 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
     #: Whether features are fitted in units of their spread; a penalty means the given ones. The
     #: objective in units of y is homogeneous in the unit, of degree `_degree`.
     _rescaled: ClassVar[bool] = True
+    _degree: ClassVar[int] = 0
 
     _: KW_ONLY
     fit_intercept: bool = True
@@ -137,9 +139,8 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
                 f"{type(self).__name__} needs the rows in memory, got a Dask array; call "
                 "X.compute(), or fit a part of the rows."
             )
-        X, y = self._checked_rows(X, y, reset=reset, y_numeric=True)
-        weights = check.checked_sample_weight(sample_weight, X.shape[0])
-        X, y, weights = check.drop_weightless(X, y, weights)
+        rows = self._checked_rows(X, y, sample_weight, reset=reset, y_numeric=True)
+        X, y, weights = check.drop_weightless(*rows)
         # A row that is repeated and one with a weight are the same, to the last bit.
         return check.merged_rows(X.toarray() if sparse.issparse(X) else X, y, weights)
 
@@ -151,6 +152,8 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
 
     def _size(self, values: Vector) -> float:
         """Return how large a feature is, for its unit."""
+        if (values == values[0]).all():
+            return 0.0  # and not what rounding leaves of it
         with np.errstate(over="ignore", under="ignore"):
             return float(np.sqrt(np.mean((values - values.mean()) ** 2)))
 
@@ -179,7 +182,7 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
         self.intercept_: Any = np.zeros(len(rows))
         if self.fit_intercept:
             self.intercept_ = rows[:, d] * self.unit_ + self.centre_ - self.coef_ @ self.centres_
-        if self._is_one:
+        if np.ndim(getattr(self, "quantile", 0)) == 0:  # one row, shown as a vector
             self.coef_, self.intercept_ = self.coef_[0], float(self.intercept_[0])
         worth = self.unit_**self._degree
         self.objective_ = worth * sum(fit.value for fit in fits)
@@ -188,20 +191,10 @@ class ProvedLinear(RegressorMixin, ProvedEstimator):  # type: ignore[misc]
         if self.minimum_ is not None:
             self.gap_ = worth * sum(m.gap for m in self.minima_)
 
-    @property
-    def _is_one(self) -> bool:
-        """Whether there is one row of coefficients, shown as a vector."""
-        return True
-
-    @property
-    def _degree(self) -> int:
-        """The unit of the functions, as a power of the unit of y."""
-        return 0
-
 
 def _power_of_two(size: float) -> float:
     """Return the power of two next to a size, 1 where that is no help."""
-    return float(2.0 ** round(np.log2(size))) if 1e-100 < size < 1e100 else 1.0
+    return float(2.0 ** round(np.log2(size))) if 1e-150 < size < 1e150 else 1.0
 
 
 def _spread(values: Vector) -> float:
@@ -211,9 +204,9 @@ def _spread(values: Vector) -> float:
 
 
 def _far_away(values: Vector) -> float:
-    """Return the median of values that are far from 0 beside their spread, else 0."""
+    """Return the median of values that are far from 0 beside their spread, as constants are."""
     middle = float(np.sort(values)[values.size // 2])
-    return middle if abs(middle) > FAR * _spread(values) > 0.0 else 0.0
+    return middle if abs(middle) > FAR * _spread(values) else 0.0
 
 
 def weighted_sum(weights: Any, losses: Expression) -> Expression:
@@ -225,6 +218,8 @@ def weighted_sum(weights: Any, losses: Expression) -> Expression:
 def proved(f: Expression, start: Vector, options: Options) -> Fit:
     """Certify a start, where it is good enough, or the end of a search from there."""
     begin = time.perf_counter()
+    # At a point of this size float64 cannot sample smaller balls.
+    options = replace(options, delta=max(options.delta, 2.0 * smallest_delta(start)))
     near: Any = None
     if options.near:
         # A pivot that is much better than asked costs nothing here, and lowers the gap.
@@ -308,6 +303,7 @@ class SparseRegressor(ProvedLinear):
         "gamma": check.positive, "loss": ("squared", "huber"), "threshold": check.positive,
     }  # fmt: skip
     _rescaled: ClassVar[bool] = False
+    _degree: ClassVar[int] = 2
 
     alpha: float = 0.1
     _: KW_ONLY
@@ -355,10 +351,6 @@ class SparseRegressor(ProvedLinear):
         if self.gamma is not None and self.gamma <= least:
             raise InputError(f"{self.penalty} needs gamma > {least:g}, got {self.gamma!r}.")
 
-    @property
-    def _degree(self) -> int:
-        return 2
-
     def _target_size(self, y: Vector) -> float:
         # Least squares follow wild targets, and so do the coefficients.
         return self._size(y) if self.loss == "squared" else _spread(y)
@@ -378,8 +370,7 @@ class SparseRegressor(ProvedLinear):
         if self.loss == "squared":
             return table.weights
         r = table.y - table.A[:, : c.size] @ c - b
-        slopes = HUBER.slope(r, self._threshold)
-        return table.weights * np.divide(slopes, r, out=np.ones_like(r), where=r != 0.0)
+        return table.weights * HUBER.pull(r, self._threshold)
 
     def _centred(self, table: Table, w: Vector) -> tuple[Matrix, Vector, Vector, float]:
         X, d = table.A[:, : self.n_features_in_], self.n_features_in_
@@ -490,6 +481,7 @@ class QuantileRegressor(ProvedLinear):
     (array([2.]), 1.0, 'global')
     """
 
+    _degree: ClassVar[int] = 1
     _rules: ClassVar = {
         **ProvedLinear._rules, "penalty": ("l1", None), "alpha": check.nonnegative,
     }  # fmt: skip
@@ -499,14 +491,6 @@ class QuantileRegressor(ProvedLinear):
     penalty: str | None = None
     alpha: float = 1.0
     non_crossing: bool = False
-
-    @property
-    def _is_one(self) -> bool:
-        return np.ndim(self.quantile) == 0
-
-    @property
-    def _degree(self) -> int:
-        return 1
 
     @property
     def _levels(self) -> NDArray[np.float64]:
@@ -645,7 +629,7 @@ class RobustRegressor(ProvedLinear):
     n_init: int = 200
 
     @property
-    def _degree(self) -> int:
+    def _degree(self) -> int:  # type: ignore[override]
         return {"absolute": 1, "trimmed": 2}.get(self.loss, 0)
 
     def _check_parameters(self) -> None:

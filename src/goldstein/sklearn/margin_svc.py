@@ -11,7 +11,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,7 +23,7 @@ from goldstein.models.margin_svm import MarginSVM, MulticlassMargin, labelled_ro
 from goldstein.numerics.exact import exact_sum
 from goldstein.sklearn import estimator as check
 from goldstein.sklearn.chunked import ChunkedRows, is_dask_array
-from goldstein.sklearn.estimator import ProvedEstimator
+from goldstein.sklearn.estimator import ProvedClassifier, ProvedEstimator
 
 #: Weight of the losses unless given, where the ramp ends at 1 and has slope 1, in units of the
 #: spread of the rows: chosen by benchmarks/studies/defaults.py.
@@ -39,7 +38,7 @@ NATIVE_SIZE = 500_000
 
 
 @dataclass(eq=False, repr=False)
-class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
+class RhoMarginSVC(ProvedClassifier, ProvedEstimator):
     """Linear classifier that minimises |w|^2 / 2 + C sum_i phi_rho(y_i (w.x_i + b) - shift).
 
     The loss phi_rho(u) = min(1, max(0, 1 - u / rho)) does not grow beyond 1: a mislabelled or
@@ -187,26 +186,23 @@ class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
         self
         """
         self._check_parameters()
-        X, y = self._checked_rows(X, y)
-        weights = check.checked_sample_weight(sample_weight, X.shape[0])
+        X, y, weights = self._checked_rows(X, y, sample_weight)
         check_classification_targets(y)
         self.classes_ = check.known_classes(y[weights > 0])
         rows, labels, weights = self._labelled(X, y, weights)
         self._native = self._choose_native(rows)
-        merged = (
-            check.merged_rows(rows, labels, weights) if self._native else (rows, labels, weights)
-        )
-        self._choose_loss(merged[0], merged[2])
         seed, starts = check.seed_of_fit(self), self._starts()
         data = {"X": rows, "y": labels, "weights": weights, "starts": starts}
+        if self._native:
+            rows, labels, weights = check.merged_rows(rows, labels, weights)
+        self._choose_loss(rows, weights)
         with check.kept_fit(self, seed, **data) as kept_parts:
             if self._native:
                 known = [start for start in starts if start is not None]
                 joined = np.concatenate(known) if known else None
                 options = self._options(seed, start=joined, n_init=self.n_init, kept=kept_parts)
                 model = self._native_model(rows, labels, weights)
-                small = self._native_model(*merged)
-                fits = [whole_fit(options, model, lambda: fit_native(model, small, options))]
+                fits = [whole_fit(options, model, lambda: fit_native(model, options))]
             else:
                 fits = Parallel(n_jobs=self.n_jobs)(
                     delayed(self._fit_machine)(
@@ -242,13 +238,12 @@ class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
             raise InputError(
                 f"machine must be one of 0, ..., {len(self.certificates_) - 1}, got {machine!r}."
             )
-        X, y = self._checked_rows(X, y, reset=False)
-        weights = check.checked_sample_weight(sample_weight, X.shape[0])
+        X, y, weights = self._checked_rows(X, y, sample_weight, reset=False)
         fitted = check.as_fitted(self)
         check.warn_if_moved(fitted._variables(machine), self.certificates_[machine].x)
         rows, labels, weights = fitted._labelled(X, y, weights)
         if self._native:
-            return fitted._native_model(rows, labels, weights)
+            return fitted._native_model(*check.merged_rows(rows, labels, weights))
         return fitted._model(rows, self._signs(labels)[machine], weights)
 
     def _variables(self, machine: int) -> Vector:
@@ -273,11 +268,6 @@ class RhoMarginSVC(ClassifierMixin, ProvedEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         scores: Vector = np.asarray(self._checked_inputs(X) @ self.coef_.T) + self.intercept_
         return scores.ravel() if len(self.classes_) == 2 else scores
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each row."""
-        chosen = check.winners(self.decision_function(X))  # first: it says whether this is fitted
-        return np.asarray(self.classes_[chosen])
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

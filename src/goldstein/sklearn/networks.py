@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -23,10 +23,10 @@ from goldstein.errors import InputError
 from goldstein.fitting.fit import Fit, Options, best_start, whole_fit, with_near
 from goldstein.models import networks as models
 from goldstein.models.losses import make_loss
-from goldstein.oracles import Oracle
+from goldstein.oracles.base import Derived, Oracle
 from goldstein.sklearn import estimator as check
 from goldstein.sklearn.chunked import ChunkedNetwork, chunked_outputs, is_dask_array
-from goldstein.sklearn.estimator import ProvedEstimator
+from goldstein.sklearn.estimator import ProvedClassifier, ProvedEstimator
 
 #: Standard deviation of a normal law in units of its median deviation.
 NORMAL = 1.4826
@@ -163,12 +163,20 @@ class _ReLUNet(ProvedEstimator):
         """Return the training objective, to verify the certificate against."""
         check_is_fitted(self)
         X, y, weights = self._data(X, y, sample_weight, reset=False)
-        return self._objective(X, *check.as_fitted(self)._targets(y, weights))
+        fitted = check.as_fitted(self)
+        target, shares = fitted._targets(y, weights)
+        if self._trained is not None and X.shape[0] == self._total:
+            X, target, shares = _rows_of(self._trained, X, target, shares)  # none held aside
+        model: Network = fitted._model(X, target, shares)
+        used = self.hidden_coef_, self.output_coef_, self.output_intercept_
+        check.warn_if_moved(_joined(used), _joined(model.weights(self.certificate_.x)))
+        return model
 
     def _data(self, X: Any, y: Any, sample_weight: Any, *, reset: bool) -> tuple[Any, Any, Vector]:
         """Return checked rows of positive weight, their targets and weights."""
-        X, y = self._checked_rows(X, y, reset=reset, y_numeric=self._y_numeric)
-        weights = check.checked_sample_weight(sample_weight, X.shape[0])
+        X, y, weights = self._checked_rows(
+            X, y, sample_weight, reset=reset, y_numeric=self._y_numeric
+        )
         if reset and isinstance(self, ClassifierMixin):
             check_classification_targets(y)
         return check.drop_weightless(X, y, weights)
@@ -215,18 +223,17 @@ class _ReLUNet(ProvedEstimator):
 
             def score(theta: Vector) -> float:
                 outputs = _network_outputs(held_rows, model.weights(theta))
-                return self._validation_score(outputs, held_target, held_weights)
+                rows = self._row_scores(outputs, held_target)
+                return float(np.average(rows, weights=held_weights))
 
             X, target, weights = _rows_of(train, X, target, weights)
         model = self._model(X, target, weights)
         old = getattr(self, "parameters_", None)
         start = old if self.warm_start and old is not None and old.size == model.dim else None
         with check.kept_fit(self, seed, **data, start=start) as kept:
-            training = self._options(
-                seed, Training, start=start, n_init=self.n_init, kept=kept, solver=self.solver,
-                batch_size=self.batch_size, patience=self.n_iter_no_change, score=score,
-            )  # fmt: skip
-            fit = whole_fit(training, model, lambda: _fit(model, training))
+            starts = self.n_init if start is None else 1
+            options = self._options(seed, start=start, n_init=starts, kept=kept)
+            fit = whole_fit(options, model, lambda: self._search(model, options, score))
         self.parameters_ = fit.x
         hidden, outer, shift = model.weights(fit.x)
         self.hidden_coef_, self.output_coef_ = hidden.copy(), outer.copy()
@@ -238,18 +245,34 @@ class _ReLUNet(ProvedEstimator):
         if not self.early_stopping:
             check.warn_unless_reached(self, [fit.goldstein])
 
-    def _objective(self, X: Any, target: NDArray[Any], weights: Vector | None) -> Network:
-        """Return what the network was fitted to; rows that were held aside are none of it."""
-        if self._trained is not None and X.shape[0] == self._total:
-            X, target, weights = _rows_of(self._trained, X, target, weights)
-        model: Network = check.as_fitted(self)._model(X, target, weights)
-        used = self.hidden_coef_, self.output_coef_, self.output_intercept_
-        check.warn_if_moved(_joined(used), _joined(model.weights(self.certificate_.x)))
-        return model
+    def _search(self, model: Network, options: Options, score: Score | None) -> Fit:
+        """Train from the start that is given, or from random ones, and keep the best."""
+        began = options.begin(time.perf_counter())
+        oracle: Oracle = model
+        if isinstance(model, models.ReLUNetwork) and self.solver != "auto":
+            oracle = Batches(model, self.batch_size)
 
-    def _validation_score(
-        self, outputs: Vector, target: NDArray[Any], weights: Vector | None
-    ) -> float:
+        def train(k: int) -> Fit:
+            x0 = model.start(options.seed + k) if options.start is None else options.start
+            watch = None if score is None else _Watch(score, self.n_iter_no_change, x0)
+            result = options.searched(
+                oracle, x0, began, f"start-{k}", method=self.solver, callback=watch
+            )
+            theta, certificate = result.x, result.certificate
+            if watch is not None:
+                watch(theta)
+                if not np.array_equal(theta, watch.best):
+                    theta, certificate = watch.best, None
+            if not isinstance(certificate, GoldsteinCertificate):
+                certificate = certify(model, theta, **options.asked)
+            return Fit(theta, model.value(theta), certificate, None, result.nit)
+
+        value = (lambda fit: fit.value) if score is None else (lambda fit: -score(fit.x))
+        best = best_start(options, model, train, value)
+        return with_near(model, best, options, began)
+
+    def _row_scores(self, outputs: Vector, target: NDArray[Any]) -> Any:
+        """Return how well the outputs meet the targets, row by row."""
         raise NotImplementedError
 
     def _outputs(self, X: Any) -> Vector:
@@ -327,14 +350,12 @@ class ReLUNetRegressor(RegressorMixin, _ReLUNet):  # type: ignore[misc]
     def _targets(self, y: NDArray[Any], weights: Vector) -> tuple[NDArray[Any], Vector | None]:
         return (y - self._centre) / self._spread, check.unless_equal(weights)
 
-    def _validation_score(
-        self, outputs: Vector, target: NDArray[Any], weights: Vector | None
-    ) -> float:
-        return -float(np.average((outputs - target) ** 2, weights=weights))
+    def _row_scores(self, outputs: Vector, target: NDArray[Any]) -> Any:
+        return -((outputs - target) ** 2)
 
 
 @dataclass(eq=False, repr=False)
-class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
+class ReLUNetClassifier(ProvedClassifier, _ReLUNet):
     """Classification by a ReLU network whose convergence is proved.
 
     PARAMETERS
@@ -373,11 +394,6 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
             return np.column_stack([1.0 - upper, upper])
         return np.asarray(softmax(outputs, axis=1))
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each row."""
-        chosen = check.winners(self._outputs(X))  # first: it says whether this is fitted
-        return np.asarray(self.classes_[chosen])
-
     def _learn_targets(self, y: NDArray[Any], weights: Vector) -> None:
         self.classes_ = check.known_classes(y)
 
@@ -385,85 +401,42 @@ class ReLUNetClassifier(ClassifierMixin, _ReLUNet):  # type: ignore[misc]
         labels, shares = self._class_numbers(y, weights)
         return labels, check.unless_equal(shares)
 
-    def _validation_score(
-        self, outputs: Vector, target: NDArray[Any], weights: Vector | None
-    ) -> float:
-        return float(np.average(check.winners(outputs) == target, weights=weights))
+    def _row_scores(self, outputs: Vector, target: NDArray[Any]) -> Any:
+        return check.winners(outputs) == target
 
 
 Network = models.ReLUNetwork | ChunkedNetwork
 
-
-@dataclass(frozen=True)
-class Training(Options):
-    """How to train: `score` is the validation score of parameters, with which it stops early."""
-
-    solver: str = "auto"
-    batch_size: int = 64
-    patience: int = 1
-    score: Callable[[Vector], float] | None = None
+#: The validation score of parameters, with which a fit stops early.
+Score = Callable[[Vector], float]
 
 
-class Batches(Oracle):
+class Batches(Derived):
     """A network's objective with noisy gradients from random batches."""
 
-    def __init__(self, model: models.ReLUNetwork, batch_size: int) -> None:
-        self.model = model
-        self.dim = model.dim
-        self.knows_kinks = True
-        self.samples = int(model.setting.X.shape[0])
-        self.batch_size = min(batch_size, self.samples)
+    inner: models.ReLUNetwork
+    knows_kinks = True
 
-    @property
-    def name(self) -> str:
-        return self.model.name
+    def __init__(self, model: models.ReLUNetwork, batch_size: int) -> None:
+        super().__init__(model)
+        self.dim, self.batch_size = model.dim, batch_size
 
     def value(self, x: Vector) -> float:
-        return self.model.value(x)
+        return self.inner.value(x)
 
     def gradient(self, y: Vector) -> Vector:
-        return self.model.gradient(y)
+        return self.inner.gradient(y)
 
     def sample(self, x: Vector, rng: np.random.Generator) -> Vector:
-        rows = rng.choice(self.samples, self.batch_size, replace=False)
-        return self.model.sample_gradient(x, rows)
-
-
-def _fit(model: Network, training: Training) -> Fit:
-    """Train from the start that is given, or from random ones, and keep the best."""
-    begin, score = time.perf_counter(), training.score
-
-    def train(k: int) -> Fit:
-        start = model.start(training.seed + k) if training.start is None else training.start
-        return _train(model, training, start, training.begin(begin), f"start-{k}")
-
-    value = (lambda fit: fit.value) if score is None else (lambda fit: -score(fit.x))
-    starts = training if training.start is None else replace(training, n_init=1)
-    return with_near(
-        model, best_start(starts, model, train, value), training, training.begin(begin)
-    )
-
-
-def _train(model: Network, training: Training, x0: Vector, begin: float, name: str) -> Fit:
-    watch = None if training.score is None else _Watch(training.score, training.patience, x0)
-    oracle: Oracle = model
-    if isinstance(model, models.ReLUNetwork) and training.solver != "auto":
-        oracle = Batches(model, training.batch_size)
-    result = training.searched(oracle, x0, begin, name, method=training.solver, callback=watch)
-    theta, certificate = result.x, result.certificate
-    if watch is not None:
-        watch(theta)
-        if not np.array_equal(theta, watch.best):
-            theta, certificate = watch.best, None
-    if not isinstance(certificate, GoldsteinCertificate):
-        certificate = certify(model, theta, **training.asked)
-    return Fit(theta, model.value(theta), certificate, None, result.nit)
+        samples = self.inner.setting.X.shape[0]
+        rows = rng.choice(samples, min(self.batch_size, samples), replace=False)
+        return self.inner.sample_gradient(x, rows)
 
 
 class _Watch:
     """A callback that remembers the best validation score and stops when it no longer rises."""
 
-    def __init__(self, score: Callable[[Vector], float], patience: int, x0: Vector) -> None:
+    def __init__(self, score: Score, patience: int, x0: Vector) -> None:
         self.score, self.patience = score, patience
         self.best, self.best_score, self.since = x0.copy(), score(x0), 0
 
