@@ -29,10 +29,9 @@ from goldstein.calculus.operators import matrix_norm, picked
 from goldstein.checker import nodes
 from goldstein.checker.arrays import Vector
 from goldstein.checker.enclosed import irrational
-from goldstein.checker.minimum.curvature import PiecewiseRule
-from goldstein.checker.minimum.spans import Span
 from goldstein.checker.nodes import Piecewise
 from goldstein.checker.nodes import polynomial as power
+from goldstein.checker.rationals import fraction_upper
 from goldstein.errors import InputError, NotCertifiableError
 from goldstein.numerics.exact import fraction_lower
 
@@ -78,7 +77,7 @@ def scalar_of(e: Expression) -> Scalar | None:
     if isinstance(e, Atom) or e.kind is not Piecewise:
         return None
     node = Piecewise((0,), (1,), 1, *e.data)
-    bends = [[j * c for j, c in enumerate(slope)][1:] or [Fraction(0)] for slope in node.slopes]
+    bends = [[j * c for j, c in enumerate(slope)][1:] for slope in node.slopes]
     steepest, sharpest = (partial(_extreme, node, table) for table in (node.slopes, bends))
     kinks = tuple(t for t, jump in zip(node.breakpoints, node.jumps) if jump)
     limit = _pivot_limit(node, sharpest(-inf, inf))
@@ -94,7 +93,20 @@ def _extreme(
     node: Piecewise, polynomials: Sequence[Sequence[Fraction]], low: float, high: float
 ) -> float:
     """Return an upper bound of |polynomials|, one for each piece, on an interval."""
-    return float(PiecewiseRule.over_pieces(node, Span([low], [high]), polynomials).size[0])
+    levels = [-inf, *map(float, node.breakpoints), inf]
+    parts = zip(polynomials, levels, levels[1:])
+    return max(_largest(p, max(low, a), min(high, b)) for p, a, b in parts)
+
+
+def _largest(polynomial: Sequence[Fraction], left: float, right: float) -> float:
+    if left > right or not polynomial:
+        return 0.0
+    if any(polynomial[1:]) and (isinf(left) or isinf(right)):
+        return inf
+    ends = [Fraction(0) if isinf(end) else Fraction(end) for end in (left, right)]
+    if not any(polynomial[2:]):  # at most linear: the ends are the extremes
+        return fraction_upper(max(abs(power(polynomial, end)) for end in ends))
+    return fraction_upper(power([abs(a) for a in polynomial], max(map(abs, ends))))
 
 
 def _pivot_limit(node: Piecewise, curvature: float) -> tuple[float, bool]:
