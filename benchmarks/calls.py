@@ -4,6 +4,7 @@
     python -m benchmarks.calls compare BEFORE AFTER
     python -m benchmarks.calls report FILE
     python -m benchmarks.calls peers --set second third     # those that need nothing built
+    python -m benchmarks.calls order                        # does convergence speed up?
 
 Sets: both halves of the public suite (`benchmarks.halves`) and the third one (`benchmarks.third`),
 up to `--dim` variables. A run has arrived where f is above its last value by 1e-6 of the whole fall
@@ -13,7 +14,9 @@ bit, that was asked before; a look for noise has to ask again, and is counted by
 fails counts as twice the limit. Finished runs are never repeated. `peers` asks the solvers with
 gradients of `benchmarks.optiprofiler` and ours for 1e-6 (eps = delta), all within `--max-calls`
 values and gradients, and prints who came how close to the best value of all, and our calls against
-those of the best of them.
+those of the best of them; CPU in the same way, that of f included (a gradient costs a peer a value
+more). `order` prints for five partly smooth functions when so many digits of the fall were there:
+the same calls for every digit is a linear rate, fewer and fewer a faster one.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ import contextlib
 import json
 import math
 import sys
+import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -43,6 +47,12 @@ ARRIVED = 1e-6
 #: Solved: this part of the way from the start to the best known value is left.
 ACCURACIES = (1e-2, 1e-4, 1e-6)
 
+#: A maximum of smooth functions, two of eigenvalues or singular values, one of them beside a smooth
+#: term, a sum of maxima, and a smooth function with moduli.
+PARTLY_SMOOTH = (
+    "max_quadratics", "max_eigenvalue", "nuclear_norm_regression", "chained_cb3_1", "l1_logistic",
+)  # fmt: skip
+
 #: Those who ask again on purpose: an answer that is another one is noise.
 LOOK_FOR_NOISE = {"require_one_value", "_require_determinism", "_require_same", "_check_gradients"}
 
@@ -55,8 +65,10 @@ class Watched:
         self.asked: Counter[tuple[str, bytes]] = Counter()
         self.calls = self.noise_looks = 0
         self.best = math.inf
-        #: (calls, f) whenever f was lowest.
+        #: (calls, f) whenever f was lowest, and CPU seconds until then.
         self.course: list[tuple[int, float]] = []
+        self.clock: list[float] = []
+        self.began = time.process_time()
 
     def _note(self, kind: str, x: Any) -> None:
         self.calls += 1
@@ -73,6 +85,7 @@ class Watched:
         if fx < self.best:
             self.best = fx
             self.course.append((self.calls, fx))
+            self.clock.append(time.process_time() - self.began)
         return fx
 
     def jac(self, x: Any) -> Any:
@@ -233,8 +246,8 @@ class OutOfCalls(Exception):
     """The calls of a peer are over."""
 
 
-def course_of(solver: Any, fun: Any, jac: Any, x0: Any, most: int) -> list[tuple[int, float]]:
-    """Calls and f whenever a peer's f was lowest."""
+def course_of(solver: Any, fun: Any, jac: Any, x0: Any, most: int) -> Watched:
+    """What a peer asked."""
     watched = Watched(fun, jac)
 
     class Problem:
@@ -251,7 +264,7 @@ def course_of(solver: Any, fun: Any, jac: Any, x0: Any, most: int) -> list[tuple
     # Peers divide by zero and overflow as they please: what they found until then counts.
     with contextlib.suppress(OutOfCalls, ArithmeticError, ValueError, gs.GoldsteinError):
         solver(Problem().value, np.array(x0, dtype=float))
-    return watched.course
+    return watched
 
 
 def peers(asked: Any) -> None:
@@ -268,37 +281,59 @@ def peers(asked: Any) -> None:
                 gs.minimize(
                     watched.fun, x0, watched.jac, eps=1e-6, delta=1e-6, rng=0,
                     max_calls=asked.max_calls, max_time=asked.max_time, method=asked.method,
+                    options={"compiled": True} if asked.compiled else None,
                 )  # fmt: skip
-            courses = {asked.method: watched.course}
+            courses = {asked.method: watched}
             for name, solver in theirs.items():
                 courses[name] = course_of(solver, fun, jac, x0, asked.max_calls)
-            lowest = [fx for course in courses.values() for _, fx in course[-1:]]
+            lowest = [seen.best for seen in courses.values()]
             rows.append((start, min([*lowest, *([] if best is None else [best])]), courses))
         for accuracy in ACCURACIES[1:]:
             print(compared(rows, part, accuracy, asked.method), flush=True)
 
 
 def compared(rows: list[Any], part: str, accuracy: float, ours: str) -> str:
-    """Who solved how many, and our calls against the best of the others."""
+    """Who solved how many, and our calls and CPU against those of the best of the others."""
     solved, logs = Counter[str](), []
     for start, best, courses in rows:
         goal = best + accuracy * (start - best)
-        calls = {
-            name: next((n for n, fx in course if fx <= goal), math.inf)
-            for name, course in courses.items()
+        costs = {
+            name: next(
+                ((n, cpu) for (n, fx), cpu in zip(seen.course, seen.clock) if fx <= goal), None
+            )
+            for name, seen in courses.items()
         }
-        solved.update(name for name, n in calls.items() if n < math.inf)
-        mine = calls.pop(ours)
-        if mine < math.inf and min(calls.values()) < math.inf:
-            logs.append(math.log(mine / min(calls.values())))
-    ratio = math.exp(sum(logs) / max(1, len(logs)))
+        there = {name: cost for name, cost in costs.items() if cost is not None}
+        solved.update(list(there))
+        mine = there.pop(ours, None)
+        if mine and there:
+            least = map(min, zip(*there.values()))
+            logs.append([math.log(own / low) for own, low in zip(mine, least)])
+    calls, cpu = (math.exp(sum(one) / len(one)) for one in zip(*logs))
     who = ", ".join(f"{name} {n}" for name, n in solved.most_common())
-    return f"{part} {accuracy:g}: {ratio:.2f} of the best peer's calls ({len(logs)}); {who}"
+    return (
+        f"{part} {accuracy:g}: {calls:.2f} of the best peer's calls and {cpu:.2f} of the fastest "
+        f"one's CPU ({len(logs)}); {who}"
+    )
+
+
+def order(asked: Any) -> None:
+    """Calls when 10^-k of the whole fall was left, for k = 2, 4, ..., 12."""
+    for name in PARTLY_SMOOTH:
+        p = gs.problems.get(name)
+        watched = Watched(p.fun, p.jac)
+        ask = {"rng": 0, "max_calls": 20_000, "max_time": 5.0 * asked.max_time}
+        res = gs.minimize(watched.fun, p.x0, watched.jac, eps=1e-7, delta=1e-7, **ask)
+        again = gs.minimize(p.fun, res.x, p.jac, eps=1e-9, delta=1e-9, **ask)
+        best = min(res.fun, again.fun)
+        fall = float(p.fun(p.x0)) - best
+        calls = [watched.first_below(best + fall * 10.0**-k) for k in range(2, 14, 2)]
+        print(f"| {name} | {p.dim} | {' | '.join(map(str, calls))} | {watched.calls} |", flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("command", choices=("run", "compare", "report", "peers"))
+    parser.add_argument("command", choices=("run", "compare", "report", "peers", "order"))
     parser.add_argument("file", type=Path, nargs="?")
     parser.add_argument("after", type=Path, nargs="?")
     parser.add_argument("--set", nargs="*", default=["first", "second"])
@@ -308,6 +343,7 @@ def main() -> None:
     parser.add_argument("--max-calls", type=int, default=3000)
     parser.add_argument("--max-time", type=float, default=20.0)
     parser.add_argument("--method", default="auto")
+    parser.add_argument("--compiled", action="store_true", help="peers: ours in machine code")
     parser.add_argument("--tuning", default="", help="constants of auto, as in benchmarks.ablation")
     parser.add_argument("--only", default="", help="runs whose name has this in it")
     asked = parser.parse_args()
@@ -317,6 +353,8 @@ def main() -> None:
         compare(asked.file, asked.after)
     elif asked.command == "peers":
         peers(asked)
+    elif asked.command == "order":
+        order(asked)
     else:
         report(asked.file)
 

@@ -11,7 +11,8 @@ import pytest
 import goldstein as gs
 from goldstein.solvers import Request
 from goldstein.solvers.compiled import CompiledAuto
-from goldstein.solvers.compiled.solver import DENSE_LIMIT, CompiledState
+from goldstein.solvers.compiled.solver import CompiledState
+from goldstein.solvers.tuning import TUNING
 
 ROW = np.array([3.0, -1.0, 2.0, 0.5])
 ON = {"compiled": True}
@@ -280,12 +281,22 @@ def test_what_is_wrong_with_the_request_is_said() -> None:
     ask: dict[str, Any] = {"eps": 1e-2, "delta": 1e-2, "options": ON}
     with pytest.raises(gs.OracleError, match="raised TypeError"):
         gs.minimize(value, [1.0], gradient, args=(0,), **ask)
-    with pytest.raises(gs.InputError, match=f"up to {DENSE_LIMIT} variables"):
-        gs.minimize(value, np.ones(DENSE_LIMIT + 1), gradient, args=(0, np.zeros(2)), **ask)
     with pytest.raises(gs.InputTypeError, match="'compiled' of method 'auto' must be True or"):
         gs.minimize(value, [1.0], gradient, **{**ask, "options": {"compiled": 1}})
     with pytest.raises(gs.InputError, match="stretch"):
         CompiledAuto(stretch=0)
+
+
+@pytest.mark.parametrize("more", [{}, {"stretch": 10, "newton": True}])
+def test_with_many_variables_the_faster_search_runs_whatever_was_asked_for(more: Any) -> None:
+    for d, method in (
+        (TUNING.dense_limit, "auto (compiled)"),
+        (TUNING.dense_limit + 1, "auto"),
+    ):
+        problem = gs.problems.get("chained_crescent_1", d=d)
+        res = gs.minimize(problem, problem.x0, eps=1e-2, delta=1e-2, rng=0, options={**ON, **more})
+        assert res.method == method
+        assert res.success
 
 
 def test_a_run_resumes_from_its_journal(tmp_path: Any) -> None:

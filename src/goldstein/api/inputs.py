@@ -29,6 +29,7 @@ from goldstein.reductions.base import USUAL, Options
 from goldstein.solvers import REGISTRY, Solver
 from goldstein.solvers.compiled import CompiledAuto
 from goldstein.solvers.compiled.machine import chosen as is_chosen
+from goldstein.solvers.tuning import TUNING
 
 RNG = int | np.random.Generator | None
 
@@ -294,12 +295,11 @@ COMPILED_LIMIT = 200
 
 
 def make_solver(
-    method: str | Solver, options: dict[str, Any] | None, size: int | None = None
+    method: str | Solver, options: dict[str, Any] | None, size: int = 0, may_compile: bool = False
 ) -> Solver:
-    """Return the solver of that name, made with these options.
+    """Return the solver of that name, made with these options, for so many variables.
 
-    `size` is the number of variables where the choice between an interpreted and a compiled `auto`
-    is ours, None where the former is expected.
+    `may_compile` says that the choice between an interpreted and a compiled `auto` is ours.
     """
     if isinstance(method, Solver):
         if options:
@@ -324,8 +324,12 @@ def make_solver(
     kind: type[Solver] = REGISTRY[method]
     if method == "auto" and "compiled" in chosen:
         _require_kind(method, "compiled", chosen["compiled"], bool)
-        kind = CompiledAuto if chosen.pop("compiled") else kind
-    elif method == "auto" and size is not None and size <= COMPILED_LIMIT and is_chosen():
+        if chosen.pop("compiled"):
+            if size <= TUNING.dense_limit:
+                kind = CompiledAuto
+            else:  # with its dense matrices it would be the slower one
+                chosen.pop("stretch", None)
+    elif method == "auto" and may_compile and size <= COMPILED_LIMIT and is_chosen():
         kind = CompiledAuto if set(chosen) <= set(_parameters(CompiledAuto)) else kind
     known = _parameters(kind)
     for name, value in chosen.items():

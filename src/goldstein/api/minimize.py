@@ -192,7 +192,7 @@ def _read(asked: SimpleNamespace) -> Task:
     # And compiled code sees a sum of elements as a whole.
     interpreted = checkpoint is not None or isinstance(asked.fun, PartiallySeparable)
     named = "values" if call.on_values and asked.method == "auto" else asked.method
-    solver = inputs.make_solver(named, rest, None if interpreted else start.size)
+    solver = inputs.make_solver(named, rest, start.size, not interpreted)
     seed, most = _seed(asked.rng, checkpoint), 2_000 if solver.on_values else 100
     return Task.read(
         call, solver, asked.stationarity,

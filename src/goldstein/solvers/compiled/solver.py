@@ -24,8 +24,6 @@ from goldstein.solvers.logic.portfolio import BUNDLE, NEWTON
 from goldstein.solvers.logic.questions import GRADIENT
 from goldstein.solvers.memory import LipschitzGuard
 
-#: Above this many variables a matrix of all pairs of them is too much.
-DENSE_LIMIT = 1000
 #: More calls than anyone will make, for runs without a limit.
 _FOREVER = 2**62
 
@@ -94,11 +92,6 @@ class CompiledAuto(Solver):
         check_line(self.line)
 
     def start(self, oracle: CountedOracle, x0: Vector, request: Request) -> CompiledState:
-        if x0.size > DENSE_LIMIT:
-            raise InputError(
-                f"compiled=True works with dense matrices, up to {DENSE_LIMIT} variables, but x0 "
-                f"has {x0.size}; drop the option: auto itself uses limited memory."
-            )
         code = machine()
         adapter, words, alive = _bound(oracle)
         draws = stream(request.seed, 0, "compiled").bit_generator.random_raw(4)
