@@ -416,9 +416,8 @@ GROWTH, AFTER, BAD, FASTER = 2.0, 2, 10.0, 4.0
 SHRINK, LEAST = 0.2, 1e-7
 
 #: It has arrived when steps are this part of delta, and the combination of gradients this part of
-#: eps; or when this many steps in a row have failed, fewer where none promised a fall that counts
-#: in the theorem, or after so many in all.
-NEAR, SHORT, FAILURES, FEW_FAILURES, MOST = 0.1, 0.5, 25, 5, 200
+#: eps; or when this many steps in a row have failed, or after so many in all.
+NEAR, SHORT, FAILURES, MOST = 0.1, 0.5, 25, 200
 
 #: Gradients are asked for this far from where values are, against the largest variable.
 PERTURBATION = 1e-13
@@ -510,8 +509,7 @@ class PartitionedSearch:
         length = float(np.linalg.norm(found.v))
         there = length <= NEAR * s.delta and float(np.linalg.norm(combined)) <= SHORT * s.eps
         self._steps += 1
-        failures = FAILURES if fall > 0.25 * s.eps * s.delta else FEW_FAILURES
-        spent = self._failures > failures or self._steps > MOST
+        spent = self._failures > FAILURES or self._steps > MOST
         if there or spent or not 0.0 < fall < math.inf or not np.isfinite(found.v).all():
             self._prepare(oracle, s, bundle)
             return
