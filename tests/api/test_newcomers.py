@@ -198,3 +198,31 @@ def test_a_ball_with_too_few_points_is_said_to_have_too_few_for_this_x():
     )
     assert res.status is gs.Status.BALL_TOO_SMALL
     assert "within 1e-09 of an x of size 1e+08" in res.message or "resolve" in res.message
+
+
+def test_variables_of_different_sizes_are_told_to_be_scaled():
+    """Meyer's problem: 28,542 values and as many gradients as it stands; scaled, a thousand."""
+    y = np.array([34780, 28610, 23650, 19630, 16370, 13720, 11540, 9744, 8261, 7030, 6005, 5147,
+                  4427, 3820, 3307, 2872.0])  # fmt: skip
+    t, start = 45.0 + 5.0 * np.arange(1, 17), np.array([0.02, 4000.0, 250.0])
+
+    def misfit(x):
+        return x[0] * np.exp(x[1] / (t + x[2])) - y
+
+    def gradient(x):
+        rise = np.exp(x[1] / (t + x[2]))
+        rows = [rise, x[0] * rise / (t + x[2]), -x[0] * x[1] * rise / (t + x[2]) ** 2]
+        return 2.0 * np.array(rows) @ misfit(x)
+
+    asked = {"eps": 1.0, "delta": 1e-3, "rng": 0, "max_calls": 2500}
+    res = gs.minimize(lambda x: float((misfit(x) ** 2).sum()), start, gradient, **asked)
+    assert res.status is gs.Status.OUT_OF_CALLS
+    assert "s = abs(x0)" in res.message
+    scaled = gs.minimize(
+        lambda z: float((misfit(start * z) ** 2).sum()), np.ones(3),
+        lambda z: start * gradient(start * z), **asked,
+    )  # fmt: skip
+    assert scaled.success, scaled.message
+    assert scaled.fun == pytest.approx(87.9458, abs=1e-3)
+    even = gs.minimize(lambda x: abs(x).sum(), [3.0, 1.0], np.sign, **TARGET, max_calls=5)
+    assert "abs(x0)" not in even.message

@@ -164,6 +164,21 @@ def live_tensors() -> int:
     return sum(issubclass(type(thing), torch.Tensor) for thing in gc.get_objects())
 
 
+def test_memory_is_that_of_few_vectors() -> None:
+    """NumPy's part of it: of torch come the model, its gradient, and what a batch computes."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(200, 200), torch.nn.ReLU(), torch.nn.Linear(200, 200)
+    )
+    size = sum(p.numel() for p in model.parameters())
+    data = [(torch.randn(8, 200), torch.randn(8, 200)) for _ in range(2)]
+    tracemalloc.start()
+    goldstein.torch.certify(model, torch.nn.L1Loss(), data, delta=1e-2)
+    peak = tracemalloc.get_traced_memory()[1] / (8 * size)
+    tracemalloc.stop()
+    assert peak < 20.0
+
+
 def test_memory_does_not_grow_with_the_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kept_batches, "KEPT_BYTES", 10_000)
     model, _, _ = problem()

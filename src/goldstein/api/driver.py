@@ -98,6 +98,9 @@ T = TypeVar("T")
 #: A search that failed and went so many times as far as x0 is told to begin elsewhere.
 AWAY = 50.0
 
+#: Variables whose sizes differ by as much, at the start and at the end, are better scaled.
+UNEVEN = 100.0
+
 #: Endings that say less than that the user has stopped the run.
 _CUT_SHORT = (
     Status.STOPPED,
@@ -390,7 +393,7 @@ class Task:
         confidence = getattr(proof, "confidence", None)
         sure = "" if confidence is None else f"by statistics of values, confidence {confidence:g}"
         size = _large_ball(request.delta, self.point, answer.x)
-        said = (what, answer.detail, sure, size, "" if success else _far(self.point, answer.x))
+        said = (what, answer.detail, sure, size, "" if success else _advice(self.point, answer.x))
         return Result(
             x=answer.x.copy() if self.layout is None else put_together(self.layout, answer.x),
             fun=math.nan if answer.fun is None else answer.fun,
@@ -453,11 +456,17 @@ def _require(kind: Stationarity, oracle: Oracle) -> None:
         kind.require(Problem.of(oracle, point), point)
 
 
-def _far(start: Vector, x: Vector) -> str:
-    """Say so where a run that failed has left everything behind."""
-    if np.abs(x).max() <= AWAY * max(1.0, np.abs(start).max()):
+def _advice(start: Vector, x: Vector) -> str:
+    """Say what may help a run that failed: it left everything behind, or has no one scale."""
+    if np.abs(x).max() > AWAY * max(1.0, np.abs(start).max()):
+        return "x is far from x0: try other starts (goldstein.parallel.multistart takes many)"
+    sizes = np.abs([start, x])[:, (start != 0.0) & (x != 0.0)]
+    if not sizes.size or (sizes.max(axis=1) < UNEVEN * sizes.min(axis=1)).any():
         return ""
-    return "x is far from x0: try other starts (goldstein.parallel.multistart takes many)"
+    return (
+        f"entries of x have sizes from {sizes[1].min():.2g} to {sizes[1].max():.2g}: search for "
+        "z = x / s with s = abs(x0), of f(s * z), whose entries are all about 1"
+    )
 
 
 def _large_ball(delta: float, start: Vector, x: Vector) -> str:

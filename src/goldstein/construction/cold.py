@@ -112,7 +112,7 @@ def look_at_far_ends(
             previous = norm
             ratio = streams.narrow(norm / steepest, x.size)
             reach = inner * (1.0 - ratio * rng.random() / 8.0)
-            offset = _next_offset(np.array(found.points) - x, np.array(found.gradients), m, reach)
+            offset = _next_offset(np.array(found.points), x, hull.gradients, m, reach)
             y = x + (1.0 - ratio / 8.0) * offset + reach * ratio / 8.0 * streams.tilt(rng, m, norm)
         if norm <= eps:
             _keep_few(found, eps)
@@ -127,10 +127,11 @@ def look_at_far_ends(
         return
 
 
-def _next_offset(offsets: Matrix, gradients: Matrix, m: Vector, radius: float) -> Vector:
-    """Return where to look next, from the centre of the ball."""
+def _next_offset(offsets: Matrix, x: Vector, gradients: Matrix, m: Vector, radius: float) -> Vector:
+    """Return where to look next, from the centre of the ball; the points become offsets from it."""
     if len(offsets) == 1:
         return m * (-radius / math.sqrt(m @ m))
+    offsets -= x
     weights = shortest_in_ball(offsets, gradients, radius)
     offset, left = weights @ offsets, weights @ gradients
     offset -= BEYOND * radius / (math.sqrt(left @ left) or 1.0) * left

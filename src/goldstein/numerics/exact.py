@@ -524,7 +524,8 @@ class LongSum:
     def total(self) -> Vector:
         """Return the rounded sum."""
         # An infinite sum has no error term worth adding.
-        return np.where(np.isfinite(self.high), self.high + self.low, self.high)
+        total = self.high.copy()
+        return np.add(total, self.low, out=total, where=np.isfinite(total))
 
 
 def exact_sum(values: Vector) -> Fraction:

@@ -330,10 +330,12 @@ class DataMean(Oracle):
         for batch in self.batches():
             loss, slope = self.loss_and_slope(batch)
             sums.add(self.terms(batch, slope, loss))
+            del slope
         total = self._total(sums)
+        del sums
         self._finish_pass(total[-1])
-        answer: Vector = total[:-3] / total[-2]
-        value = float(total[-3] / total[-2])
+        total[:-2] /= total[-2]
+        answer, value = total[:-3], float(total[-3])
         if math.isfinite(value):
             if len(self._values) >= KEPT_VALUES:
                 self._values.clear()

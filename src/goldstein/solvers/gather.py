@@ -120,7 +120,7 @@ def enrich(
     Each new point lies on the tilted segment of Algorithm 1 against the current shortest vector,
     so every gradient is one the vector has not yet accounted for.
     """
-    if max_gradients == 0:
+    if max_gradients == 0 or (found.points and time.perf_counter() >= deadline):
         return
     eps, radius = target.eps, target.delta
     rng = streams.stream(target.seed, len(found.points), "certify")

@@ -398,7 +398,7 @@ def _counted(weight: torch.Tensor | None, ignored: int, target: Any) -> float:
 def flatten(tensors: Sequence[torch.Tensor]) -> Vector:
     """Return a float64 copy of all entries, in order."""
     pieces = [t.detach().to(device="cpu", dtype=torch.float64).reshape(-1) for t in tensors]
-    return torch.cat(pieces).numpy().copy()
+    return torch.cat(pieces).numpy()
 
 
 def unflatten(vector: Vector, like: Sequence[torch.Tensor]) -> list[torch.Tensor]:

@@ -368,7 +368,9 @@ class Differences:
         if self._bounded:
             ahead, behind = self.box.clip(ahead), self.box.clip(behind)
         high, low = self.f.value(ahead), self.f.value(behind)
-        return self._difference(g, ahead - behind, high, low, constant, loose)
+        ahead -= behind
+        del behind  # points are long where memory is short
+        return self._difference(g, ahead, high, low, constant, loose)
 
     def _difference(
         self, g: Vector, way: Vector, high: float, low: float, constant: bool, loose: bool
