@@ -116,13 +116,12 @@ class Around:
                 if much >= self._reached.get((i, sign), (0.0,))[0]:
                     self._reached[i, sign] = much, y
 
-    def ask(self, y: Vector, gradient: Vector | None = None) -> bool:
-        """Add a point; False where it is outside or on a kink. Its gradient may be known."""
+    def ask(self, y: Vector) -> bool:
+        """Add a point; False where it is outside or on a kink."""
         if distance_upper(y, self.x) > self.delta:
             return False
         try:
-            if gradient is None:
-                gradient = self.problem.f.gradient(y)
+            gradient = self.problem.f.gradient(y)
             rows = self.problem.constraints.rows(y)
         except KinkError:
             return False

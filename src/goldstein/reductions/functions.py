@@ -249,7 +249,7 @@ VANISHED = 1e-3
 #: Halvings on the way to a z that stands for no point.
 HALVINGS = 6
 
-#: Places and gradients that are remembered, of a search's last questions.
+#: Places that are remembered, of a search's last questions.
 REMEMBERED = 1000
 
 #: A base of more variables is not made: it is a dense matrix.
@@ -436,7 +436,6 @@ class Boxed(Oracle):
         #: f and the violation behind every value that was told.
         self.course: dict[float, tuple[float, float]] = {}
         self._asked: tuple[bytes, float] = (b"", math.nan)
-        self._slopes: dict[bytes, Vector] = {}
         self._fetched: dict[bytes, Vector] = {}
 
     def objective(self, y: Vector) -> float:
@@ -453,23 +452,9 @@ class Boxed(Oracle):
         self._fetched = {y.tobytes(): g for y, g in zip(places, answers) if g is not None}
 
     def objective_slope(self, y: Vector) -> Vector:
-        """Return the gradient of f at y; the last few are remembered."""
+        """Return the gradient of f at y."""
         found = self._fetched.pop(y.tobytes(), None)
-        if found is None:
-            found = self.problem.f.gradient(y)
-        self._slopes[y.tobytes()] = found
-        if len(self._slopes) > REMEMBERED:
-            del self._slopes[next(iter(self._slopes))]
-        return found
-
-    def remembered(self, y: Vector) -> Vector | None:
-        """Return the gradient of f at y if it was asked lately, and y is off the bounds.
-
-        On a face of the box functions like to have kinks.
-        """
-        box = self.problem.box
-        face = bool(((y == box.lower) | (y == box.upper))[self._free].any())
-        return None if face else self._slopes.get(y.tobytes())
+        return self.problem.f.gradient(y) if found is None else found
 
     def inside(self, y: Vector) -> float:
         """Return F(y)."""

@@ -171,16 +171,12 @@ class Limited(Reduction):
         return answer
 
     def _ask_around(self, around: Around, seen: Evidence | None, function: Boxed | None) -> None:
-        """Ask at the points that a search found useful; those not drawn at random are moved."""
-        seeds: list[tuple[Vector, Vector | None]] = []
-        if function is not None and seen is not None:
-            for z, drawn in zip(map(function.invert, seen.points), seen.perturbed):
-                # What is known of places that were not drawn at random may be known of a kink.
-                seeds.append((z, function.remembered(z) if drawn else None))
+        """Ask next to the points that a search found useful."""
+        places = list(map(function.invert, seen.points)) if function and seen else []
         y, delta, box = around.x, self.request.delta, self.problem.box
-        rng = stream(self.request.seed, len(seeds), "seeds")
-        for z, gradient in seeds:
-            around.ask(_jittered(rng, z, y, delta, box) if gradient is None else z, gradient)
+        rng = stream(self.request.seed, len(places), "seeds")
+        for z in places:
+            around.ask(_jittered(rng, z, y, delta, box))
         if not around.points:
             around.ask(_jittered(rng, y, y, delta, box))
 
