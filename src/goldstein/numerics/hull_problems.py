@@ -12,8 +12,8 @@ from scipy.optimize import nnls
 from goldstein.checker.arrays import Matrix, Vector
 from goldstein.numerics.hull import convex_weights, min_norm_weights
 
-#: Steps of the accelerated projected gradient method, and turns of the exact one that follow.
-STEPS, TURNS = 300, 4
+#: Turns, at most: the nearest point of the set, then the best weights for it.
+TURNS = 300
 
 #: How far above the largest linear coefficient the square that stands for them begins.
 _ABOVE = 1e3
@@ -115,30 +115,9 @@ def shortest_sum(rows: Matrix, nearest: Callable[[Vector], Vector]) -> tuple[flo
     >>> bool(length < 1e-9), float(v[1])
     (True, -3.0)
     """
-    k = len(rows)
-    weights = np.full(k, 1.0 / k)
-    best = _measured(rows, weights, nearest)
-    if k == 1:
-        return best
-    step = 1.0 / max(float(np.linalg.norm(rows, 2)) ** 2, 1e-300)
-    ahead, momentum = weights, 1.0
-    for _ in range(STEPS):
-        m = ahead @ rows
-        slope = rows @ (m + nearest(-m))
-        new = on_simplex(ahead - step * slope, 1.0)
-        new /= new.sum()
-        faster = 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * momentum**2))
-        if float((ahead - new) @ (new - weights)) > 0.0:
-            faster, momentum = 1.0, 1.0  # it turns: begin again
-        ahead = new + (momentum - 1.0) / faster * (new - weights)
-        still = float(np.abs(new - weights).max())
-        weights, momentum = new, faster
-        if still < 1e-15:
-            break
-    best = min(best, _measured(rows, weights, nearest), key=lambda found: found[0])
+    best = _measured(rows, np.full(len(rows), 1.0 / len(rows)), nearest)
     for _ in range(TURNS):
-        weights = min_norm_weights(rows + best[2])
-        found = _measured(rows, weights, nearest)
+        found = _measured(rows, min_norm_weights(rows + best[2]), nearest)
         if found[0] >= best[0]:
             break
         best = found
@@ -151,14 +130,6 @@ def _measured(
     m = weights @ rows
     v = nearest(-m)
     return float(np.linalg.norm(m + v)), weights, v
-
-
-def on_simplex(x: Vector, total: float) -> Vector:
-    """Return the nearest point of entries that are not negative with this sum, up to rounding."""
-    falling = np.sort(x)[::-1]
-    levels = (np.cumsum(falling) - total) / np.arange(1, x.size + 1)
-    last = np.flatnonzero(falling > levels).max(initial=0)
-    return np.maximum(x - levels[last], 0.0)
 
 
 @np.errstate(over="ignore", invalid="ignore")

@@ -33,7 +33,6 @@ from goldstein.checker.arrays import Matrix, Vector
 from goldstein.checker.fenchel import singular_upper
 from goldstein.checker.rationals import exact_floats
 from goldstein.errors import InputError, InputTypeError
-from goldstein.numerics.hull_problems import on_simplex
 from goldstein.oracles.base import Derived, Oracle
 
 
@@ -395,7 +394,10 @@ class Simplex(Term):
 
     def prox(self, x: Vector, step: float) -> Vector:
         total = float(self.total[0])
-        z = on_simplex(x, total) + 0.0
+        falling = np.sort(x)[::-1]
+        levels = (np.cumsum(falling) - total) / np.arange(1, x.size + 1)
+        last = np.flatnonzero(falling > levels).max(initial=0)
+        z: Vector = np.maximum(x - levels[last], 0.0) + 0.0
         # What rounding left over goes to the largest entry.
         largest = int(z.argmax())
         z[largest] += total - math.fsum(z.tolist())
