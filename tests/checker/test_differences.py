@@ -152,6 +152,17 @@ def test_one_direction_is_enough_for_each_of_several_gradients() -> None:
     assert some.f.values == 19
 
 
+def test_the_only_gradient_of_a_claim_is_looked_at_in_other_directions() -> None:
+    """A mistake at right angles to the first one is not seen there."""
+    slope, wrong = np.array([3.0, -1.0, 2.0, 1.0]), np.array([0.1, 0.2, -0.1, 0.05])
+    first = looked(linear(slope), np.zeros(4))._direction()
+    f = linear(slope, said=slope + wrong - (wrong @ first) / (first @ first) * first)
+    known = [(np.zeros(4), f.gradient(np.zeros(4)))]
+    looked(f, np.zeros(4)).resolution(known)
+    with pytest.raises(ContradictedError):
+        looked(f, np.zeros(4)).resolution(known, closely=True)
+
+
 def test_another_answer_to_the_same_question_accuses() -> None:
     """A gradient that differs by more than 1e-4 when it is asked for again is noise."""
     for wrong in (2e-4, 1e-2):

@@ -29,6 +29,9 @@ a = gs.atoms
 #: Irrational values have so many digits, and so small an error, relative to numbers below 1e6.
 DIGITS, ERROR = 60, Fraction(1, 10**45)
 
+#: Numbers larger than two to this power are cut down to it: they fill the memory.
+LARGEST = 20_000
+
 Term = tuple[Any, Exact]
 
 
@@ -37,6 +40,7 @@ def _exactly(function: Callable[[Any], Any]) -> Callable[[Fraction], Fraction]:
         with mpmath.workdps(DIGITS):
             found = function(mpmath.mpf(q.numerator) / q.denominator)
             man, exp = found.man_exp
+            exp = min(exp, LARGEST)  # nothing else is as large
             return Fraction(man) * Fraction(2) ** exp * (-1 if found < 0 and man > 0 else 1)
 
     return value

@@ -57,7 +57,7 @@ def _check_values(found: Verification, rows: Any, seed: int) -> Vector | float:
             continue
         try:
             looked = Differences(f, cert.x, cert.delta, problem.box, seed)
-            step = np.maximum(step, looked.resolution(_heaviest(rows, i), twice=True))
+            step = np.maximum(step, looked.resolution(_heaviest(rows, i), closely=True))
         except ContradictedError as failure:
             name = "f" if i == OBJECTIVE else problem.system.name(i)
             found.add("values", False, f"{failure} of {name}; look with gs.check_gradient")

@@ -82,12 +82,12 @@ class Differences:
         self._size: float | None = getattr(f, "size", None)
         #: Whether values that say something did not agree; and whether some did wherever needed.
         self._clear, self.clear = False, True
-        # Whether a claim rests on gradients that are 0; and whether on one that is looked at twice.
+        # Whether a claim rests on gradients that are 0; and whether on one, looked at closely.
         self._level = self._alone = False
 
     def resolution(
         self, known: Sequence[tuple[Vector, Vector]], coarsest: float = COARSEST, many: int = MANY,
-        twice: bool = False,
+        closely: bool = False,
     ) -> Vector:  # fmt: skip
         """Return how far points have to be displaced to leave what f rounds to one value.
 
@@ -99,8 +99,8 @@ class Differences:
             Steps at most this part of delta must agree.
         many : int
             Points whose gradients values must not contradict.
-        twice : bool
-            The only gradient of a claim is looked at in a second direction.
+        closely : bool
+            Values are to follow the only gradient of a claim in three directions.
 
         Returns
         -------
@@ -118,7 +118,7 @@ class Differences:
         free = self.box.lower < self.box.upper
         sizes = np.where(free, np.abs([g for _, g in known]).max(axis=0), 0.0)
         rows = [(y, g) for y, g in known if g[free].any()]
-        self._level, self._alone = not rows, twice and len(rows) == 1
+        self._level, self._alone = not rows, closely and len(rows) == 1
         step = max([SHORTEST * self.delta, *(self._resolved(y, g) for y, g in rows[:HEAVY])])
         for y, g in rows[HEAVY:many]:
             if self.agree(y, g, self.finest(y, g))[0] is False:
@@ -315,7 +315,7 @@ class Differences:
         """True where values around y follow the gradient, and along which step; False where they
         contradict it; or None. Once values have disagreed, one direction in which they follow the
         gradient is not enough: a mistake hides where it is at right angles to the step. They may
-        in a second one, where nothing else is to be looked at.
+        in others, which are looked at, too, where a claim rests on one gradient.
 
         Two steps that miss by the same slope show a mistake; a kink or curvature changes with them,
         and noise gets smaller. One look that is loose, or for a claim about a level place, may be
@@ -326,8 +326,9 @@ class Differences:
         verdict, slope, blur = self._miss(y, g, step * v, constant)
         sharp = blur * USUAL / ROUNDING * np.linalg.norm(v) <= TIGHT * (np.abs(g) @ np.abs(v))
         luck = self._level or not sharp
-        if verdict and self._alone and along is None and not self._clear:
-            self._miss(y, g, step * self._direction(), loose=luck)  # may disagree
+        for _ in range((SEVERAL - 1) * bool(verdict and self._alone and not luck)):
+            far = max(step, min(TWICE * step, LONGEST * self.delta))
+            self._miss(y, g, far * self._direction())  # may disagree
         doubt = self._clear and along is None
         if verdict and (not (luck or doubt) or self._again(y, g, step, along, luck)):
             return True, step if sharp else step / RESOLVED
