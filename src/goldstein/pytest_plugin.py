@@ -6,6 +6,7 @@ whose name matches a pattern. The object is an Expression, an Oracle, or a pair 
 """
 
 import importlib
+import sys
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,9 @@ class NotProved(Exception):
 
 
 def _function(config: pytest.Config, path: Path) -> tuple[Any, ...]:
+    where = str(config.invocation_params.dir)
+    if where not in sys.path:  # `pytest` looks there only as `python -m pytest`
+        sys.path.append(where)
     for option in config.getoption("--goldstein-function"):
         pattern, equals, named = option.rpartition("=")
         if not equals or fnmatch(path.name, pattern):

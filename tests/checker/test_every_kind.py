@@ -113,6 +113,9 @@ BROKEN = [
     {**PLUS, "bounds": {"lower": ["0", "0"], "upper": ["1", "1"]}}, {**KKT, "more": 1},
     altered(PLUS, "term", {"name": "group_l2", "groups": [[0, 1], [1]], "weight": ["1", "1"]}),
     altered(KKT, "constraints", 0, "function", 0, "size", 3),
+    # What may be missing may not be null.
+    {**REFUTED, "constraints": None}, {**REFUTED, "bounds": None},
+    altered(REFUTED, "function", 0, "of", None), altered(REFUTED, "function", 1, "offset", None),
 ]  # fmt: skip
 
 
@@ -130,9 +133,11 @@ def test_true_claims_are_true() -> None:
     in_a_group = altered(
         PLUS, "term", {"name": "group_l2", "groups": [[0], [1]], "weight": ["1", "1"]}
     )
+    nobody = altered(in_a_group, "term", "groups", [[0], [], [1]])
+    nobody["term"]["weight"] = ["1"] * 3
     shares = altered(PLUS, "term", {"name": "simplex", "total": "2"})
-    found = verdicts([KKT, PLUS, in_a_group, shares, REFUTED])
-    assert [code for code, _ in found] == [0] * 5, found
+    found = verdicts([KKT, PLUS, in_a_group, nobody, shares, REFUTED])
+    assert [code for code, _ in found] == [0] * 6, found
 
 
 def test_every_forged_field_is_refused_by_the_check_that_names_it() -> None:
