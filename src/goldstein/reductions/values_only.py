@@ -17,18 +17,9 @@ from goldstein.certificates.values import (
     ValuesKKTCertificate,
 )
 from goldstein.checker.arrays import Matrix, Vector
+from goldstein.construction import values_claim as claims
 from goldstein.construction.judge import Judge
 from goldstein.construction.kkt_claim import Around
-from goldstein.construction.values_claim import (
-    Statistics,
-    balanced,
-    least_cost,
-    multiples_around,
-    pilot_length,
-    places_around,
-    state_values,
-    state_values_kkt,
-)
 from goldstein.errors import InputError, OutOfCalls
 from goldstein.numerics.hull import min_norm_weights
 from goldstein.numerics.streams import LONGEST
@@ -112,13 +103,13 @@ class ValuesOnly(Reduction):
         problem, request, solver = run.problem, run.request, run.solver
         self.values, self.box, self.system = problem.f, problem.box, problem.constraints
         confidence = getattr(solver, "confidence", CONFIDENCE)
-        self._how = Statistics(confidence, request, self.box, run.workers, run.meta)
+        self._how = claims.Statistics(confidence, request, self.box, run.workers, run.meta)
         assert problem.stencil is not None
         self._stencil, exact = problem.stencil, run.options.exact
         self._differences = Differences(self.values, self._stencil, run.workers, exact=exact)
         self._eps = getattr(solver, "search_eps", None) or 0.5 * request.eps
         self._last: Answer | None = None
-        self._least_cost = least_cost(int((~self.box.fixed).sum()))
+        self._least_cost = claims.least_cost(int((~self.box.fixed).sum()))
         able = isinstance(solver, Values) and not problem.limited
         self._modelling = able and self.box.lower.size <= MOST_CLOSED_IN
 
@@ -230,7 +221,7 @@ class ValuesOnly(Reduction):
             return True
         try:
             source = self._claim(evidence)[0]
-            return pilot_length(source, found.x, self._how) > self.request.eps
+            return claims.pilot_length(source, found.x, self._how) > self.request.eps
         except OutOfCalls:
             return True
 
@@ -279,12 +270,12 @@ class ValuesOnly(Reduction):
         counted = CountedOracle(violation, int(max(1, self.values.limit - self.values.calls)))
         self._how = replace(self._how, attempt=self._how.attempt + 1)
         most, delta = 1.0 - self._reach / self.request.delta, self.request.delta
-        places = places_around(hint.x, hint.points, hint.weights, delta, self.box, most)
+        places = claims.places_around(hint.x, hint.points, hint.weights, delta, self.box, most)
         request = replace(self.request, lipschitz=None)
         meta = {**self.run.meta, "function": Violation.title}
         with suppress(OutOfCalls):
             how = replace(self._how, request=request, meta=meta)
-            return state_values(counted, hint.x, places, how)
+            return claims.state_values(counted, hint.x, places, how)
         return None
 
     def _zeroth_order(self, x: Vector, target: Request) -> Answer:
@@ -363,7 +354,7 @@ class ValuesOnly(Reduction):
             if around is None or not np.array_equal(around.x, x):
                 continue
             source, state = self._claim(around)
-            seen = pilot_length(source, x, self._how)
+            seen = claims.pilot_length(source, x, self._how)
             if seen < shortest:
                 best, shortest = state, seen
             if seen <= ENOUGH * self.request.eps:
@@ -380,16 +371,19 @@ class ValuesOnly(Reduction):
         if self.system.size:
             assert isinstance(around, KKTCertificate)
             hint = around
-            multiples = multiples_around(hint, self.box, request.delta, most, blur)
-            return OfMultiples(values_at, multiples, self.system), lambda: state_values_kkt(
-                self.values, self.system, hint, multiples, how
+            multiples = claims.multiples_around(hint, self.box, request.delta, most, blur)
+            stated = partial(
+                claims.state_values_kkt, self.values, self.system, hint, multiples, how
             )
+            return OfMultiples(values_at, multiples, self.system), stated
         noisy = bool(self._stencil.noise) and not self.problem.limited
         weights = np.ones_like(around.weights) if noisy else around.weights
-        places = places_around(x, around.points, weights, request.delta, self.box, most, blur)
+        room = request.delta, self.box, most, blur
+        places = claims.places_around(x, around.points, weights, *room)
         if noisy:
-            places = balanced(values_at, places, how)
-        return OfFunction(values_at, places), lambda: state_values(self.values, x, places, how)
+            places = claims.balanced(values_at, places, how)
+        state = partial(claims.state_values, self.values, x, places, how)
+        return OfFunction(values_at, places), state
 
     def _around(self, x: Vector) -> Hint:
         """Gather differences at random points of the ball until they nearly cancel."""
