@@ -15,8 +15,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from goldstein import errors
 from goldstein.certificates.kkt import KKTCertificate
 from goldstein.certificates.minimum import MinimumCertificate, Refutation
@@ -36,7 +34,7 @@ from goldstein.construction.judge import Judge, last_calls
 from goldstein.construction.minimum import prove_minimum, refuted, with_gap
 from goldstein.construction.rows import lower_point, minimum_by_rows
 from goldstein.numerics.budget import Budget
-from goldstein.numerics.streams import smallest_delta, stream, uniform_in_balls
+from goldstein.numerics.streams import smallest_delta
 from goldstein.oracles.diagnose import check_gradient
 from goldstein.oracles.problem import Problem
 from goldstein.reductions.base import FINAL, Answer, Options, Reduction, Run, register_reduction
@@ -333,13 +331,11 @@ register_stationarity(
 )
 
 
-#: A function is steep without an end at x where gradients this part of delta away are so many
-#: times as long as those anywhere in the ball, the longest of so many each.
-NEXT_TO, GROWN, TRIES = 2.0**-20, 16.0, 4
-
-NOT_LIPSCHITZ = (
-    "gradients grow without an end towards x: f is not Lipschitz there, as a root is at 0, or an "
-    "eigenvalue where two meet; try other starts (goldstein.parallel.multistart takes many)"
+#: What is said where values contradict gradients next to x, and nowhere around it.
+STEEP = (
+    "values follow the gradient around x, but not next to it: f is not Lipschitz there, as a root "
+    "at 0, or eigenvalues that meet, or the gradient is wrong at that place; try other starts "
+    "(goldstein.parallel.multistart takes many)"
 )
 
 #: Part of the time limit that the last word of a run out of time may take besides.
@@ -407,21 +403,8 @@ class Plain(Reduction):
         """Name the coordinates in which the gradient is wrong, as far as calls are left."""
         with suppress(errors.OutOfCalls, errors.InputError):
             found = check_gradient(self.problem.f, x=x, points=3)
-            if found.ok and self._steeper(x):
-                return Status.STALLED, NOT_LIPSCHITZ
-            return Status.WRONG_GRADIENT, found.message
+            return (Status.STALLED, STEEP) if found.ok else (Status.WRONG_GRADIENT, found.message)
         return Status.WRONG_GRADIENT, ""
-
-    def _steeper(self, x: Vector) -> bool:
-        """Do gradients grow without an end towards x?"""
-        rng, f = stream(self.request.seed, 0, "steeper"), self.problem.f
-
-        def steepest(radius: float) -> float:
-            points = uniform_in_balls(rng, np.tile(x, (TRIES, 1)), [radius] * TRIES)
-            lengths = (float(np.linalg.norm(g)) for g in f.gradients_at(points) if g is not None)
-            return max(lengths, default=0.0)
-
-        return steepest(NEXT_TO * self.request.delta) > GROWN * steepest(self.request.delta)
 
     def claim(self, x: Vector) -> Any:
         request, f = self.request, self.problem.f
