@@ -11,13 +11,13 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp, softmax
 
-from goldstein.calculus import (
-    huber,
+from goldstein.calculus import sum
+from goldstein.calculus.atoms.piecewise import huber
+from goldstein.calculus.atoms.smooth import (
     logistic,
     pseudo_huber,
     softmax_cross_entropy,
     square,
-    sum,
     sum_squares,
 )
 from goldstein.calculus.constants import (

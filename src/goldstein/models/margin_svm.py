@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp
 
-from goldstein.calculus import Variable, ramp, row_max, sum
+from goldstein.calculus import Variable, sum
+from goldstein.calculus.atoms.order import row_max
+from goldstein.calculus.atoms.piecewise import ramp
 from goldstein.calculus.constants import BlockedRows, hand_over, hand_over_sparse
 from goldstein.calculus.expression import Expression
 from goldstein.calculus.operators import linear, matrix_norm, row_norms, size_upper

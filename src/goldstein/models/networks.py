@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from goldstein.calculus import Variable, relu
+from goldstein.calculus import Variable
+from goldstein.calculus.atoms.piecewise import relu
 from goldstein.calculus.constants import own
 from goldstein.calculus.expression import Expression
 from goldstein.calculus.operators import linear, row_norms
