@@ -206,7 +206,8 @@ def draw(rng: Rng, lie: str) -> Large:
         point[j] = Fraction(int(rng.integers(-16, 17)), 8) * place
     found = Large(dim, [ZERO] * dim, [], point, copies, (e, g, h))
     kinds = ["max" if rng.random() < 0.3 else "curve" for _ in range(int(rng.integers(1, 4)))]
-    kinds[0] = "max" if lie in ("unbalanced", "below") else "curve" if lie else kinds[0]
+    if lie != "negative":
+        kinds[0] = "max" if lie in ("unbalanced", "below") else "curve" if lie else kinds[0]
     for j, kind in enumerate(kinds):
         own = lie if j == 0 else ""
         count = 8 if dim < 256 else int(rng.integers(1, 9))
@@ -268,10 +269,12 @@ def _kinks(rng: Rng, group: Group, point: Any, lie: str, unit: Fraction, alone: 
 def _maxima(rng: Rng, group: Group, point: Any, lie: str, unit: Fraction, alone: Any) -> None:
     """Choose shifts, so that some entries are the largest together, and their weights."""
     group.columns, group.slopes = 2, [ZERO] * len(group.rows)
+    group.weights[0] *= -1 if lie == "negative" else 1
     for i in range(len(group.weights)):
         one, other = (group.arguments(point)[2 * i + j] for j in (0, 1))
         tied = rng.random() < 0.7 and not (alone and i)
-        gap = ZERO if (tied and lie != "below") or (lie == "unbalanced" and i == 0) else unit / 2
+        tied = tied or (i == 0 and lie in ("unbalanced", "negative"))
+        gap = ZERO if tied and lie != "below" else unit / 2
         group.shifts[2 * i] = Fraction(float(group.third * (other - one + gap)))
         u = group.arguments(point)[2 * i : 2 * i + 2]
         share = Fraction(int(rng.integers(0, 5)), 4) if u[0] == u[1] else Fraction(int(u[0] > u[1]))
@@ -412,6 +415,8 @@ def large_minima(rng: Rng, seen: Seen) -> None:
         claims.append((forged(cert, **fields), f"{lie}, and {str(fields)[:300]}"))
     small = {"eps": cert.eps * float(rng.choice([0.0, 0.5])), "gap": cert.gap / 4}
     claims.append((forged(cert, **small), "smaller"))
+    if rng.random() < 0.2:
+        claims.append((forged(cert, supports=()), "no supports"))
     if lie:  # as if nothing were lost
         claims.append((forged(cert, gap=2.0 ** (f.units[1] - 40)), f"{lie}, and no gap"))
     if not limits and f.copies == 1 and rng.random() < 0.03:  # which takes longest
