@@ -316,6 +316,46 @@ def test_curvature_of_slopes_that_are_only_enclosed(checker: Any) -> None:
         assert not total.at_least(least + F(1, 10))
 
 
+@pytest.mark.parametrize(
+    ("rows", "right"),
+    [
+        ([[0, 1], [1, 0]], False), ([[0, 0], [0, 1]], True), ([[1, 1], [1, 1]], True),
+        ([[1, 2], [2, 1]], False), ([[-1, 0], [0, 1]], False), ([[0, 0], [0, -1]], False),
+        ([[0, 0, 0], [0, 0, 1], [0, 1, 9]], False), ([[2, 1, 1], [1, 2, 1], [1, 1, 2]], True),
+    ],
+)  # fmt: skip
+def test_elimination_finds_what_is_positive(
+    rows: list[list[int]], right: bool, checker: Any
+) -> None:
+    total = checker.Curvature(len(rows))
+    total.rows = [[F(q + 3 * (i == j)) for j, q in enumerate(row)] for i, row in enumerate(rows)]
+    assert total.at_least(F(3)) == right
+    assert not total.at_least(F(13))
+
+
+def test_slack_is_for_constraints_not_for_bounds(judge: Any) -> None:
+    """The lowest feasible point of -w for w <= 1 is 1: x may miss a constraint, but no bound."""
+    function = [{"op": "variable", "size": 1}, row(0, "-1")]
+    claim = {"kind": "minimum", "eps": "0", "delta": "1/8", "gap": "1/8", "radius": None,
+             "within": None, "scope": "global", "strict": False, "unique": False,
+             "violation": "1/8"}  # fmt: skip
+    support = {"node": 3, "row": 0, "place": 0, "t": "1", "s": "1/2", "p": "0"}
+    evidence = {"pivot": ["1"], "reach": None, "growth": "0", "convexity": None, "sharp": [],
+                "penalties": ["2"], "supports": [support]}  # fmt: skip
+    document: dict[str, Any] = {
+        "schema": "goldstein-proof", "version": 2, "x": ["9/8"], "claim": claim,
+        "evidence": evidence, "function": function,
+    }  # fmt: skip
+    bounds = {"lower": [None], "upper": ["1"]}
+    assert judge(document, bounds=bounds) == 1
+    assert judge(document, bounds=bounds, x=["1"]) == 0
+    one = [{"op": "variable", "size": 1}, row(0, "1")]
+    document["constraints"] = [{"function": one, "lower": None, "upper": "1"}]
+    document["evidence"]["penalties"] = ["2", "0"]
+    assert judge(document) == 0
+    assert judge(document, claim__violation="1/9") == 1
+
+
 def test_functions_of_rows_of_intervals(checker: Any) -> None:
     """Whatever the numbers are, values and slopes are inside; ends of one variable are attained."""
 
@@ -553,6 +593,17 @@ FUNCTIONS: Any = (
         "derivative 0, but not constant",
         [TWO, op("piecewise", 0, **SQUARE), absolute(1), row(2, "1 0")],
         ("0 1", "0 1", ""), ("0 1", "1 0", "0 0"),
+    ),
+    (
+        "a line of what has derivative 0, but is not constant",
+        [TWO, op("piecewise", 0, **SQUARE), op("piecewise", 1, breakpoints=[], pieces=[["0", "1"]]),
+         absolute(2), row(3, "1 0")],
+        ("0 1", "0 1", ""), ("0 1", "1 0", "0 0"),
+    ),
+    (
+        "a constant that is the largest, beside what moves",
+        [TWO, row(0, "0 0", "1 0", offset=["0", "-5"]), op("max", 1, columns=2), absolute(2)],
+        ("0 0", "1 0", "0 0"), ("5 0", "1 0", "1 0"), ("5 0", "0 1", ""),
     ),
     (
         "a piece without a linear term",

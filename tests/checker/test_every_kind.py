@@ -98,6 +98,7 @@ FORGED = [
     (altered(PLUS, "evidence", "subgradient", ["1", "2"]), "conjugate"),
     (altered(PLUS, "evidence", "subgradient", ["9/10", "1/2"]), "domain of h"),
     (altered(PLUS, "term", "weight", ["1/2", "1"]), "conjugate"),
+    (altered(PLUS, "term", {"name": "group_l2", "groups": [[0]], "weight": ["1"]}), "conjugate"),
     (altered(PLUS, "term", "upper", ["1", None]), "bounds of h"),
     (altered(PLUS, "evidence", "points", [["2", "1/64"]]), "delta"),
     (altered(REFUTED, "claim", "fall", "38/8"), "fall"),
