@@ -356,6 +356,26 @@ def test_slack_is_for_constraints_not_for_bounds(judge: Any) -> None:
     assert judge(document, claim__violation="1/9") == 1
 
 
+def test_how_close_a_minimiser_is_and_a_concave_norm(judge: Any) -> None:
+    """w^2 has its minimum 1/8 from 1/8; -|w| falls to both sides of 0."""
+    square = op("piecewise", 0, breakpoints=[], pieces=[["0", "0", "1"]])
+    claim = {"kind": "minimum", "eps": "0", "delta": "1/8", "gap": "1/64", "radius": "1/2",
+             "within": "1/8", "scope": "ball", "strict": True, "unique": False}  # fmt: skip
+    evidence = {"pivot": ["0"], "reach": "1", "growth": "2", "convexity": None, "supports": [],
+                "sharp": []}  # fmt: skip
+    document: dict[str, Any] = {
+        "schema": "goldstein-proof", "version": 2, "x": ["1/8"], "claim": claim,
+        "evidence": evidence, "function": [{"op": "variable", "size": 1}, square],
+    }  # fmt: skip
+    assert judge(document) == 0
+    assert judge(document, claim__within="1/9") == 1
+    assert judge(document, claim__within="1/2") == 1
+    norm = [{"op": "variable", "size": 1}, op("norm2", 0, columns=1), row(1, "-1")]
+    loose = {"claim__eps": "1", "claim__gap": "2", "evidence__growth": "0", "x": ["0"]}
+    around = {"claim__strict": False, "claim__within": None, "function": norm}
+    assert judge(document, **loose, **around) == 1
+
+
 def test_functions_of_rows_of_intervals(checker: Any) -> None:
     """Whatever the numbers are, values and slopes are inside; ends of one variable are attained."""
 
