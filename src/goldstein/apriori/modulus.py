@@ -442,7 +442,7 @@ def _of_one(
 ) -> _Step:  # fmt: skip
     """Return a step of one argument; it bends at most at `bend` times |J|^2."""
     spread, slope = _times(gain, u.spread), _times(gain, u.lipschitz)
-    return _Step(centre, spread, slope, [pulled], (_times(bend, u.lipschitz**2), rule))
+    return _Step(centre, spread, slope, [pulled], (_times(bend, u.lipschitz * u.lipschitz), rule))
 
 
 def _sum(e: Expression, inner: list[_Range], given: _Cotangent) -> _Step:

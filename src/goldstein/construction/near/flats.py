@@ -16,7 +16,7 @@ Nothing here is trusted.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -273,8 +273,9 @@ def orthonormal(rows: Matrix, order: Iterable[int], budget: Budget) -> tuple[lis
 #: Newton steps in float64 and in rationals; the digits of the latter double with each step.
 FLOAT_STEPS, EXACT_STEPS = 20, 6
 
-#: Surfaces per kink level that are looked at.
-CANDIDATES = 40
+#: Surfaces per kink level that are looked at, and dimensions times surfaces along which a
+#: stationary point is searched by differences: beyond that the search would take too long.
+CANDIDATES, SETTLING = 40, 500
 
 #: Digits (binary) beyond which rationals are given up.
 LONGEST = 40_000
@@ -454,6 +455,27 @@ class CurvedKinks:
         """Leave out surfaces whose slopes depend on those of the others, later ones first."""
         kept, _ = orthonormal(self.slopes(surfaces, y), range(len(surfaces)), self.budget)
         return [surfaces[i] for i in kept]
+
+    def settled(self, surfaces: list[Surface], y: Vector) -> Vector:
+        """Return a stationary point of the function along the surfaces, if there is one nearby."""
+        basis, _, _ = qr(self.slopes(surfaces, y).T, mode="full", pivoting=True)
+        tangent = basis[:, len(surfaces) :]
+        if not 0 < tangent.shape[1] * len(surfaces) <= SETTLING:
+            return y
+        slope = partial(self._slope_along, surfaces, y, tangent)
+        z = stationary(slope, np.zeros(tangent.shape[1]), TINY)
+        moved = self.meeting(surfaces, y + tangent @ z)
+        return y if moved is None else moved
+
+    def _slope_along(self, surfaces: list[Surface], y: Vector, along: Matrix, z: Vector) -> Vector:
+        at = self.meeting(surfaces, y + along @ z)
+        if at is None:
+            return np.full(along.shape[1], np.nan)
+        gradient = self.form.gradient(at, self.form.pieces(at))
+        slopes = self.slopes(surfaces, at)
+        # Off the surfaces' own slopes all pieces have the same gradient.
+        rest = gradient - slopes.T @ np.linalg.lstsq(slopes.T, gradient, rcond=None)[0]
+        return along.T @ rest
 
     # --- rationals -------------------------------------------------------------------------------
 

@@ -100,8 +100,11 @@ class PivotSearch:
             point = self.curved.meeting(kept, base) if kept else None
             if point is None or not self._inside(point):
                 continue
-            if self._new(frozenset(kept), point):
-                yield kept, point
+            settled = self.curved.settled(kept, point)
+            halfway = self.curved.meeting(kept, 0.5 * (point + settled))
+            for place in (settled, point, halfway):
+                if place is not None and self._inside(place) and self._new(frozenset(kept), place):
+                    yield kept, place
 
     def _new(self, met: Any, point: Vector) -> bool:
         """Whether a point of some kinks was not proposed before; it is now."""
