@@ -13,7 +13,7 @@ import pytest
 from benchmarks.mutation.log import explained
 from benchmarks.mutation.operators import FILES, ROOT, mutants
 
-NAMES = ("alone", "forged_files", "every_kind", "limited_files")
+NAMES = ("alone", "forged_files", "every_kind", "limited_files", "case_files")
 TESTS = [f"tests/checker/test_{name}.py" for name in NAMES]
 
 
