@@ -324,6 +324,8 @@ class Scripted(Differences):
         self.first, self.beside, self.smooth = first, beside, 0.0
         self.steps: list[float] = []
 
+    place: Any = None  # of the last look
+
     def finest(self, y: Any, g: Any, along: Any = None) -> float:
         return 2.0**-24 * DELTA
 
@@ -331,7 +333,11 @@ class Scripted(Differences):
         if not y.any():
             self.steps.append(step)
             return self.first, step
-        return self.beside.pop(0)[1], step
+        if y is self.place:  # a longer step at the place of the last look
+            return self.longer, step
+        (_, verdict, *longer), self.place = self.beside.pop(0), y
+        self.longer = longer[0] if longer else verdict
+        return verdict, step
 
     def _gradient(self, z: Any) -> Any:
         alike = self.beside[0][0] if self.beside else None
@@ -349,7 +355,7 @@ class Scripted(Differences):
         return self.smooth
 
 
-def said(first: bool | None, *beside: tuple[bool | None, bool | None], smooth: float = 0.0) -> Any:
+def said(first: bool | None, *beside: tuple[bool | None, ...], smooth: float = 0.0) -> Any:
     some = Scripted(first, list(beside))
     some.smooth = smooth
     try:
@@ -366,6 +372,12 @@ def test_one_look_that_agrees_acquits_a_gradient() -> None:
     assert said(None, (True, True)) == 2.0**-24
     assert said(None, NOTHING, AGAINST, AGAINST, AGAINST, (True, True)) < 2.0**-4
     assert said(None, (None, None), (True, True)) < 2.0**-4
+
+
+def test_what_a_short_step_leaves_open_a_longer_one_may_decide() -> None:
+    assert said(None, (True, None, True)) == 2.0**-22
+    assert said(None, *[(True, None, False)] * 3) is ContradictedError
+    assert said(None, *[(False, None, True)] * 30) is UnresolvedError  # of another piece
 
 
 def test_other_pieces_leave_a_point_behind_if_they_are_four_times_as_many() -> None:

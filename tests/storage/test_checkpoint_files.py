@@ -188,10 +188,11 @@ gs.minimize(f, [1.0], np.sign, eps=0.1, delta=0.1, rng=0, checkpoint=sys.argv[1]
 def test_a_dead_process_holds_no_lock(tmp_path: Path) -> None:
     path = tmp_path / "run.journal"
 
+    def f(x: np.ndarray) -> float:
+        return np.abs(x).sum()
+
     def solve() -> gs.Result:
-        f = gs.FunctionOracle(lambda x: np.abs(x).sum(), np.sign)
-        f.fun.__name__ = "f"  # type: ignore[attr-defined]
-        return gs.minimize(f, [1.0], eps=0.1, delta=0.1, rng=0, checkpoint=path)
+        return gs.minimize(f, [1.0], np.sign, eps=0.1, delta=0.1, rng=0, checkpoint=path)
 
     with subprocess.Popen(
         [sys.executable, "-c", HOLDS, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -157,7 +157,10 @@ class Differences:
             h = self._gradient(z)
             if h is not None:
                 alike = np.linalg.norm(h - g) <= ALIKE * np.linalg.norm(g)
-                verdict, agreed = self.agree(z, h, max(step, self.finest(z, h)))
+                at = max(step, self.finest(z, h))
+                verdict, agreed = self.agree(z, h, at)
+                if alike and verdict is None and NEXT * at <= self._coarsest:
+                    verdict, agreed = self.agree(z, h, NEXT * at)
                 if verdict and alike:
                     return agreed
                 away = float(np.linalg.norm(z - y)) / RESOLVED
