@@ -374,6 +374,12 @@ def check_fresh(
     return draws.vectors.mean(axis=0)
 
 
+def are_visible(points: Matrix, widths: Vector, box: Box) -> bool:
+    """Are boxes wide enough for float64 to see them?"""
+    seen = (widths > 0.0) & (widths >= VISIBLE * np.abs(points).max(axis=0))
+    return bool((seen | ((widths == 0.0) & box.fixed)).all())
+
+
 def plain_checks(found: Verification, cert: ValuesCertificate, box: Box, cost: int) -> bool:
     """Whatever needs no question to the function."""
     _, stored, fields = cert.to_record()
@@ -394,9 +400,7 @@ def plain_checks(found: Verification, cert: ValuesCertificate, box: Box, cost: i
     corners = [y + side * cert.widths for y in cert.points for side in (-1.0, 1.0)]
     inside = box.contains(np.array(corners)) and box.contains(cert.x)
     found.add("bounds", inside, "boxes and x inside the bounds")
-    still = (cert.widths == 0.0) & box.fixed
-    seen = cert.widths >= VISIBLE * np.abs(cert.points).max(axis=0)
-    wide = bool((((cert.widths > 0.0) & seen) | still).all())
+    wide = are_visible(cert.points, cert.widths, box)
     found.add("widths", wide, "boxes that float64 can see" if wide else "a box is too narrow")
     found.add("label", cert.label == "estimated", "values support 'estimated'")
     return found.ok

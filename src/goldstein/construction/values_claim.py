@@ -175,7 +175,8 @@ class Seen:
 
 
 def look(source: values.OfFunction, f: CountedOracle, x: Vector, how: Statistics) -> Seen | None:
-    """Draw samples, as many as `eps` needs or the budget of the oracle allows; None where too few.
+    """Draw samples, as many as `eps` needs or the budget of the oracle allows; None where too few,
+    or where float64 does not see the boxes.
 
     A run that tries several times and stops when it likes what it sees divides the probability of
     being wrong among its attempts: 6 / (pi k)^2 of it for attempt k.
@@ -184,6 +185,8 @@ def look(source: values.OfFunction, f: CountedOracle, x: Vector, how: Statistics
     request, box = how.request, how.box
     spare = int(min(f.limit - f.calls, 2**53)) - QUANTISATION
     if spare < (PILOT + values.FEWEST) * cost or cost == 0:
+        return None
+    if not values.are_visible(source.places.points, source.places.widths, box):
         return None
     pilot = source.draw(PILOT, rng)
     miss = (1.0 - how.confidence) * 6.0 / (math.pi * how.attempt) ** 2
