@@ -157,10 +157,7 @@ class Differences:
             h = self._gradient(z)
             if h is not None:
                 alike = np.linalg.norm(h - g) <= ALIKE * np.linalg.norm(g)
-                at = max(step, self.finest(z, h))
-                verdict, agreed = self.agree(z, h, at)
-                if alike and verdict is None and NEXT * at <= self._coarsest:
-                    verdict, agreed = self.agree(z, h, NEXT * at)
+                verdict, agreed = self._decided(z, h, max(step, self.finest(z, h)), bool(alike))
                 if verdict and alike:
                     return agreed
                 away = float(np.linalg.norm(z - y)) / RESOLVED
@@ -180,6 +177,13 @@ class Differences:
             self.clear = False
             return step
         raise UnresolvedError(self._coarsest)
+
+    def _decided(self, z: Vector, h: Vector, step: float, alike: bool) -> tuple[bool | None, float]:
+        """Return what values say; where that is nothing, and counts, what they say farther away."""
+        found = self.agree(z, h, step)
+        if alike and found[0] is None and NEXT * step <= self._coarsest:
+            found = self.agree(z, h, NEXT * step)
+        return found
 
     def _require_same(self, y: Vector, g: Vector) -> None:
         """Accuse a gradient that is another one when it is asked for again."""
