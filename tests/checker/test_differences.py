@@ -357,7 +357,7 @@ class Scripted(Differences):
 
 def said(first: bool | None, *beside: tuple[bool | None, ...], smooth: float = 0.0) -> Any:
     some = Scripted(first, list(beside))
-    some.smooth = smooth
+    some.smooth, some._closely = smooth, True
     try:
         return some._resolved(np.zeros(1), np.ones(1)) / DELTA
     except (ContradictedError, UnresolvedError) as refusal:

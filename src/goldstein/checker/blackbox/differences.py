@@ -82,8 +82,8 @@ class Differences:
         self._size: float | None = getattr(f, "size", None)
         #: Whether values that say something did not agree; and whether some did wherever needed.
         self._clear, self.clear = False, True
-        # Whether a claim rests on gradients that are 0; and whether on one, looked at closely.
-        self._level = self._alone = False
+        # Whether a claim is looked at closely; whether it rests on gradients that are 0, or on one.
+        self._closely = self._level = self._alone = False
 
     def resolution(
         self, known: Sequence[tuple[Vector, Vector]], coarsest: float = COARSEST, many: int = MANY,
@@ -100,7 +100,8 @@ class Differences:
         many : int
             Points whose gradients values must not contradict.
         closely : bool
-            Values are to follow the only gradient of a claim in three directions.
+            As a check does: values are to follow the only gradient of a claim in three directions,
+            and what a look leaves open is looked at again.
 
         Returns
         -------
@@ -118,7 +119,8 @@ class Differences:
         free = self.box.lower < self.box.upper
         sizes = np.where(free, np.abs([g for _, g in known]).max(axis=0), 0.0)
         rows = [(y, g) for y, g in known if g[free].any()]
-        self._level, self._alone = not rows, closely and len(rows) == 1
+        self._closely, self._level = closely, not rows
+        self._alone = closely and len(rows) == 1
         step = max([SHORTEST * self.delta, *(self._resolved(y, g) for y, g in rows[:HEAVY])])
         for y, g in rows[HEAVY:many]:
             if self.agree(y, g, self.finest(y, g))[0] is False:
@@ -179,9 +181,10 @@ class Differences:
         raise UnresolvedError(self._coarsest)
 
     def _decided(self, z: Vector, h: Vector, step: float, alike: bool) -> tuple[bool | None, float]:
-        """Return what values say; where that is nothing, and counts, what they say farther away."""
+        """Return what values say; where that is nothing, and counts, what a longer step says."""
         found = self.agree(z, h, step)
-        if alike and found[0] is None and NEXT * step <= self._coarsest:
+        again = self._closely and alike and found[0] is None
+        if again and NEXT * step <= self._coarsest:
             found = self.agree(z, h, NEXT * step)
         return found
 
