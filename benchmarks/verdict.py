@@ -26,7 +26,7 @@ LEVELS = (1e-2, 1e-3, 1e-4, 1e-6)
 SCALES = (1.0, 1e2, 1e4, 1e6)
 SEEDS = (0, 1, 2)
 #: Fixed, so that a test that passed once passes again.
-VERIFY_SEEDS = (0, 3, 11, 12)
+VERIFY_SEEDS = (1, 2, 11, 12)
 LARGEST = 120
 
 
