@@ -25,7 +25,8 @@ Vector = np.ndarray
 LEVELS = (1e-2, 1e-3, 1e-4, 1e-6)
 SCALES = (1.0, 1e2, 1e4, 1e6)
 SEEDS = (0, 1, 2)
-#: Fixed, so that a test that passed once passes again.
+#: Fixed, so that a test that passed once passes again; taken after 0 and 3 had shown claims that
+#: fail some checks (benchmarks/unreleased.md, open), so they say nothing about how rare those are.
 VERIFY_SEEDS = (1, 2, 11, 12)
 LARGEST = 120
 
